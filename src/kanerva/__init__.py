@@ -1,0 +1,76 @@
+"""A generative distributed memory for PyTorch: the Kanerva Machine (Wu et al., ICLR 2018).
+
+Names are imported when first used, so that `kanerva --help` need not wait for torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kanerva.errors import JitterWarning, KanervaError, NotPositiveDefiniteError
+    from kanerva.memory import (
+        DiagonalCovariance,
+        Evidence,
+        FullCovariance,
+        LowRankCovariance,
+        MemoryState,
+        Prediction,
+        condition,
+        log_evidence,
+        log_prob,
+        memory_kl,
+        predict,
+        recall,
+        sample_memory,
+    )
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "kanerva.errors": ("JitterWarning", "KanervaError", "NotPositiveDefiniteError"),
+    "kanerva.memory": (
+        "DiagonalCovariance",
+        "Evidence",
+        "FullCovariance",
+        "LowRankCovariance",
+        "MemoryState",
+        "Prediction",
+        "condition",
+        "log_evidence",
+        "log_prob",
+        "memory_kl",
+        "predict",
+        "recall",
+        "sample_memory",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DiagonalCovariance",
+    "Evidence",
+    "FullCovariance",
+    "JitterWarning",
+    "KanervaError",
+    "LowRankCovariance",
+    "MemoryState",
+    "NotPositiveDefiniteError",
+    "Prediction",
+    "condition",
+    "log_evidence",
+    "log_prob",
+    "memory_kl",
+    "predict",
+    "recall",
+    "sample_memory",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'kanerva' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,1 @@
+"""The `kanerva` command: thin layers over the library."""

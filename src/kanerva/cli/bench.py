@@ -1,0 +1,22 @@
+"""`kanerva bench`: the memory's speed as ratios, and its stability over a million writes."""
+
+from pathlib import Path
+
+
+def bench(
+    *, out: Path = Path("runs/bench.json"), quick: bool = False, seed: int = 0, json: bool = False
+) -> None:
+    """Time the memory against the bare matrix products it needs, side by side in one run.
+
+    Args:
+        out: where the numbers go as JSON.
+        quick: small sizes, for a look; the ratios mean nothing then.
+        seed: of the random items.
+        json: print the JSON object and nothing else.
+
+    """
+    from kanerva.evaluation.memory_bench import run_bench
+
+    run_bench(out=out, quick=quick, seed=seed, show=not json)
+    if json:
+        print(out.read_text(), end="")

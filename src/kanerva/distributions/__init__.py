@@ -1,0 +1,1 @@
+"""Closed forms of the distributions the models are made of."""

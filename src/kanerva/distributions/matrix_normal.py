@@ -1,0 +1,42 @@
+"""The matrix-variate Gaussian MN(R, U, I) of section 3.1.
+
+Its C columns are independent, each N(r_c, U): vec(M) ~ N(vec(R), I (x) U). The functions take U as
+its lower Cholesky factor L, U = L L'.
+
+Shapes: K rows, C columns; leading dimensions are free and broadcast.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from kanerva import linalg
+
+
+def sample(mean: Tensor, factor: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+    """R + L E with E standard normal, reparametrised: gradients flow to R and L."""
+    shape = torch.broadcast_shapes(mean.shape[:-2], factor.shape[:-2]) + mean.shape[-2:]
+    noise = torch.randn(shape, dtype=mean.dtype, device=mean.device, generator=generator)
+    return mean + factor @ noise
+
+
+def log_prob(value: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
+    """-1/2 [ tr (M - R)' U^-1 (M - R) + C log |U| + K C log 2 pi ]."""
+    K, C = mean.shape[-2:]
+    error = linalg.solve_lower(factor, value - mean)
+    return -0.5 * (
+        error.square().sum((-2, -1)) + C * linalg.log_det(factor) + K * C * math.log(2 * math.pi)
+    )
+
+
+def kl(mean: Tensor, factor: Tensor, other_mean: Tensor, other_factor: Tensor) -> Tensor:
+    """KL( MN(R, U, I) || MN(R0, U0, I) ), exactly.
+
+    1/2 [ C tr(U0^-1 U) + tr (R - R0)' U0^-1 (R - R0) - K C + C (log |U0| - log |U|) ]
+    """
+    K, C = mean.shape[-2:]
+    spread = linalg.solve_lower(other_factor, factor).square().sum((-2, -1))
+    shift = linalg.solve_lower(other_factor, mean - other_mean).square().sum((-2, -1))
+    volume = linalg.log_det(other_factor) - linalg.log_det(factor)
+    return 0.5 * (C * (spread - K + volume) + shift)

@@ -1,0 +1,1 @@
+"""Measurements of what the library does and how fast."""

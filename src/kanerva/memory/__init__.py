@@ -1,0 +1,30 @@
+"""A Bayesian memory: exact algebra as pure functions on immutable states. Needs no encoder."""
+
+from kanerva.memory.covariance import (
+    DiagonalCovariance,
+    FullCovariance,
+    LowRankCovariance,
+    RowCovariance,
+)
+from kanerva.memory.evidence import Evidence
+from kanerva.memory.measure import log_evidence, log_prob, memory_kl, sample_memory
+from kanerva.memory.read import Prediction, predict, recall
+from kanerva.memory.state import MemoryState
+from kanerva.memory.write import condition
+
+__all__ = [
+    "DiagonalCovariance",
+    "Evidence",
+    "FullCovariance",
+    "LowRankCovariance",
+    "MemoryState",
+    "Prediction",
+    "RowCovariance",
+    "condition",
+    "log_evidence",
+    "log_prob",
+    "memory_kl",
+    "predict",
+    "recall",
+    "sample_memory",
+]

@@ -1,0 +1,124 @@
+"""Low-rank plus diagonal row covariance: the open question at the end of section 3.3."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kanerva import linalg
+from kanerva.errors import KanervaError
+from kanerva.memory import checks
+from kanerva.memory.covariance.base import RowCovariance
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankCovariance(RowCovariance):
+    """U^-1 = diag(1 / variances) + F F', F of at most `rank` columns: K (rank + 1) numbers.
+
+    The low-rank part sits in the inverse because that is where writing adds: an item with weights w
+    appends the column w / sigma, and U stays positive definite whatever is dropped. By Woodbury, U
+    is diag(variances) minus a matrix of the same rank.
+
+    Approximation: none until more than `rank` items are written. From then on the directions about
+    which the memory knows least (in units of the prior deviation) leave F, and their diagonal moves
+    into `variances`. The mean is updated before anything is dropped.
+    """
+
+    variances: Tensor
+    """(..., K), positive."""
+    rank: int
+    """Most columns F may have."""
+    factor: Tensor | None = None
+    """F, (..., K, r) with r <= rank; None while nothing is written."""
+
+    @property
+    def num_rows(self) -> int:
+        return self.variances.shape[-1]
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        if self.factor is None:
+            return self.variances.shape[:-1]
+        return torch.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
+
+    @property
+    def first_tensor(self) -> Tensor:
+        return self.variances
+
+    def dense(self) -> Tensor:
+        diagonal = torch.diag_embed(self.variances)
+        if self.factor is None:
+            return diagonal
+        root = self._removed_root()
+        return diagonal - root.mT @ root
+
+    def times(self, weights: Tensor) -> Tensor:
+        scaled = weights * self.variances[..., None, :]
+        if self.factor is None:
+            return scaled
+        root = self._removed_root()
+        return scaled - (weights @ root.mT) @ root
+
+    def _removed_root(self) -> Tensor:
+        """X (..., r, K) with U = diag(variances) - X' X (Woodbury)."""
+        assert self.factor is not None
+        deviations = self.variances.sqrt()[..., None]
+        scaled = self.factor * deviations
+        inner = linalg.add_diagonal(scaled.mT @ scaled, scaled.new_ones(scaled.shape[-1]))
+        inner_factor = linalg.cholesky(inner, name="the low-rank covariance")
+        return linalg.solve_lower(inner_factor, (scaled * deviations).mT)
+
+    def after_items(
+        self, weights: Tensor, noise: Tensor, whitened_cross: Tensor
+    ) -> "LowRankCovariance":
+        return self._with_evidence((weights / noise.sqrt()[..., None]).mT)
+
+    def after_gram(self, gram: Tensor, posterior_root: Tensor) -> "LowRankCovariance":
+        return self._with_evidence(linalg.square_root(gram))
+
+    def _with_evidence(self, columns: Tensor) -> "LowRankCovariance":
+        """Append columns to F; past `rank`, keep the strongest and fold the rest."""
+        factor = columns if self.factor is None else linalg.join_columns(self.factor, columns)
+        if factor.shape[-1] <= self.rank:
+            return LowRankCovariance(self.variances, self.rank, factor)
+
+        deviations = self.variances.sqrt()[..., None]
+        kept, dropped = linalg.strongest_directions(factor * deviations, self.rank)
+        folded = (dropped / deviations).square().sum(-1)
+        variances = self.variances / (1 + self.variances * folded)
+        return LowRankCovariance(variances, self.rank, kept / deviations)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "LowRankCovariance":
+        factor = None if self.factor is None else function(self.factor)
+        return LowRankCovariance(function(self.variances), self.rank, factor)
+
+    def with_batch(self, batch_shape: torch.Size) -> "LowRankCovariance":
+        factor = self.factor
+        if factor is not None:
+            factor = factor.expand(*batch_shape, *factor.shape[-2:])
+        return LowRankCovariance(self.variances.expand(*batch_shape, -1), self.rank, factor)
+
+    def per_column(self, num_columns: int) -> "LowRankCovariance":
+        batch = torch.Size((*self.batch_shape, num_columns))
+        factor = None if self.factor is None else self.factor.unsqueeze(-3)
+        columns = LowRankCovariance(self.variances.unsqueeze(-2), self.rank, factor)
+        return columns.with_batch(batch)
+
+    def check(self) -> None:
+        checks.float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        checks.finite("variances", self.variances)
+        checks.positive("variances", self.variances)
+        checks.positive_integer("rank", self.rank)
+        if self.factor is None:
+            return
+        checks.float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)
+        checks.alike(variances=self.variances, factor=self.factor)
+        checks.finite("factor", self.factor)
+        if self.factor.shape[-2] != self.num_rows or self.factor.shape[-1] > self.rank:
+            raise KanervaError(
+                "factor",
+                expected=f"shape (..., {self.num_rows}, r) with r <= rank = {self.rank}",
+                got=str(tuple(self.factor.shape)),
+                fix="Pass one column per direction, or raise rank.",
+            )

@@ -1,0 +1,133 @@
+"""An episode as the memory sees it: weights, codes, and how noisy each item is."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torch import Tensor
+
+from kanerva import linalg
+from kanerva.errors import KanervaError
+from kanerva.memory import checks
+from kanerva.memory.state import MemoryState
+
+BLOCK = 4096
+"""Items widened to float64 at a time: a block's copy stays in the cache."""
+
+
+class Episode(NamedTuple):
+    """T items that may be written together; W and Z in the caller's dtype, the noise in float64."""
+
+    weights: Tensor
+    """W, (..., T, K)."""
+    codes: Tensor
+    """Z, (..., T, C)."""
+    noise: Tensor
+    """Diagonal of Sigma_xi (+ Sigma_Q when codes are uncertain), (..., T)."""
+
+    @property
+    def num_items(self) -> int:
+        """T."""
+        return self.weights.shape[-2]
+
+    def blocks(self, size: int) -> Iterator["Episode"]:
+        """The same items, at most `size` at a time, in order."""
+        yield from map(
+            Episode,
+            self.weights.split(size, dim=-2),
+            self.codes.split(size, dim=-2),
+            self.noise.split(size, dim=-1),
+        )
+
+    def chunks(self, size: int) -> Iterator["Episode"]:
+        """Blocks in float64, `size` items each; many small ones are widened together."""
+        for block in self.blocks(max(size, BLOCK - BLOCK % size)):
+            yield from block.widened().blocks(size)
+
+    def widened(self) -> "Episode":
+        return Episode(linalg.widen(self.weights), linalg.widen(self.codes), self.noise)
+
+    def by_column(self) -> "Episode":
+        """For a batch (..., C) of memories with one column each; the noise is there already."""
+        return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise)
+
+
+def checked_episode(
+    weights: Tensor,
+    codes: Tensor,
+    noise_var: float | Tensor,
+    code_var: Tensor | float | None,
+    *,
+    per_column: bool = False,
+) -> Episode:
+    """Weights, codes and noise that fit together; noise (..., C, T) when `per_column`."""
+    checks.float_tensor("weights", weights, "(..., T, K)", min_dims=2)
+    checks.float_tensor("codes", codes, "(..., T, C)", min_dims=2)
+    checks.alike(weights=weights, codes=codes)
+    checks.size("codes", codes, -2, weights.shape[-2], "the T items of weights")
+    checks.broadcastable(weights=weights.shape[:-2], codes=codes.shape[:-2])
+    checks.finite("weights", weights)
+    checks.finite("codes", codes)
+    noise = checks.positive_scalar("noise_var", noise_var, like=weights)
+    return Episode(weights, codes, _noise(noise, code_var, weights, codes, per_column))
+
+
+def check_fits(state: MemoryState, episode: Episode) -> None:
+    """The episode's K, C, dtype, device and batch are those of the memory."""
+    check_weights(state, episode.weights)
+    checks.size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
+    checks.broadcastable(
+        memory=state.batch_shape,
+        weights=episode.weights.shape[:-2],
+        codes=episode.codes.shape[:-2],
+    )
+
+
+def check_weights(state: MemoryState, weights: Tensor) -> None:
+    checks.float_tensor("weights", weights, "(..., T, K)", min_dims=2)
+    checks.size("weights", weights, -1, state.num_rows, "the memory's rows K")
+    checks.alike(memory=state, weights=weights)
+    checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+
+
+def _noise(
+    noise: Tensor, code_var: Tensor | float | None, weights: Tensor, codes: Tensor, per_column: bool
+) -> Tensor:
+    """Sigma_xi + Sigma_Q of appendix F (app:dist-update), as its diagonal.
+
+    A variance for each item and dimension gives every column its own noise. To share one
+    covariance, the noise precisions of an item are averaged over its dimensions: of all Gaussians
+    with a shared covariance, the one whose precision is the mean of the columns' precisions is the
+    nearest in KL(shared || exact).
+    """
+    T, C = codes.shape[-2:]
+    if code_var is None:
+        return noise.expand(1, T) if per_column else noise.expand(T)
+    if isinstance(code_var, int | float):
+        code_var = weights.new_full((), float(code_var))
+    checks.float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
+    checks.alike(weights=weights, code_var=code_var)
+    checks.finite("code_var", code_var)
+    checks.not_negative("code_var", code_var)
+    total = noise + linalg.widen(code_var)
+
+    item_dims = max(weights.dim(), codes.dim()) - 1
+    if total.dim() == 0:
+        total = total.expand(T)
+    elif total.dim() == item_dims + 1:
+        checks.size("code_var", code_var, -1, C, "the code size C")
+        checks.size("code_var", code_var, -2, T, "the T items of weights")
+        checks.broadcastable(code_var=code_var.shape[:-2], codes=codes.shape[:-2])
+        if per_column:
+            return total.mT
+        total = 1 / (1 / total).mean(-1)
+    elif total.dim() == item_dims:
+        checks.size("code_var", code_var, -1, T, "the T items of weights")
+        checks.broadcastable(code_var=code_var.shape[:-1], codes=codes.shape[:-2])
+    else:
+        raise KanervaError(
+            "code_var",
+            expected=f"a number, {item_dims} dimensions (..., T) or {item_dims + 1} (..., T, C)",
+            got=f"shape {tuple(code_var.shape)}",
+            fix="Give it the leading dimensions of the episode.",
+        )
+    return total.unsqueeze(-2) if per_column else total

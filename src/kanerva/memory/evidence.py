@@ -1,0 +1,136 @@
+"""Evidence: what an episode says about the memory, as statistics that add up."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kanerva import linalg
+from kanerva.errors import KanervaError
+from kanerva.memory import checks
+from kanerva.memory.episode import checked_episode
+from kanerva.memory.state import MemoryState
+from kanerva.memory.write import Statistics, posterior, statistics
+
+ROUNDING = 1e-6
+"""How far below zero, relative to the whole, what is left may fall. Weights that a network computed
+again in float32 differ by that much from those that were written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Sufficient statistics of written items. Merging is `+`, exact forgetting is `-`.
+
+    Bayes' rule multiplies likelihoods, so their exponents add: shards written apart merge into the
+    memory that one writer would have made, and subtracting an item's evidence leaves the memory
+    that never saw it. The statistics are float64; a posterior speaks the dtype of its prior.
+    """
+
+    gram: Tensor
+    """W' W / noise, (..., K, K)."""
+    cross: Tensor
+    """W' Z / noise, (..., K, C)."""
+    count: int
+    """Items in each memory of the batch."""
+
+    def __post_init__(self) -> None:
+        checks.float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
+        checks.float_tensor("cross", self.cross, "(..., K, C)", min_dims=2)
+        checks.square("gram", self.gram)
+        checks.size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
+        checks.alike(gram=self.gram, cross=self.cross)
+        checks.broadcastable(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
+
+    @classmethod
+    def of(
+        cls,
+        weights: Tensor,
+        codes: Tensor,
+        *,
+        noise_var: float | Tensor = 1.0,
+        code_var: Tensor | float | None = None,
+    ) -> "Evidence":
+        """The evidence of an episode: weights (..., T, K), codes (..., T, C), as in `condition`."""
+        episode = checked_episode(weights, codes, noise_var, code_var)
+        return cls(*statistics(episode), count=episode.num_items)
+
+    @property
+    def num_rows(self) -> int:
+        """K."""
+        return self.gram.shape[-1]
+
+    @property
+    def code_size(self) -> int:
+        """C."""
+        return self.cross.shape[-1]
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        """Merge: the evidence of both."""
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        self._check_same_sizes(other)
+        return Evidence(self.gram + other.gram, self.cross + other.cross, self.count + other.count)
+
+    def __radd__(self, other: object) -> "Evidence":
+        """Let `sum(shards)` work, which starts from 0."""
+        return self if other == 0 else NotImplemented
+
+    def __sub__(self, other: "Evidence") -> "Evidence":
+        """Forget: the evidence of what was written here and is not in `other`."""
+        if not isinstance(other, Evidence):
+            return NotImplemented
+        self._check_same_sizes(other)
+        count = self.count - other.count
+        gram, cross = self.gram - other.gram, self.cross - other.cross
+        if count < 0:
+            raise _never_written(f"{other.count} items to forget, of {self.count} written")
+        if not linalg.is_recording(gram):
+            self._check_remainder(gram, cross, count)
+        if count == 0:
+            gram, cross = torch.zeros_like(gram), torch.zeros_like(cross)
+        return Evidence(gram, cross, count)
+
+    def posterior(self, prior: MemoryState) -> MemoryState:
+        """The memory after these items: equal to `condition` on them."""
+        checks.size("evidence", self.gram, -1, prior.num_rows, "the memory's rows K")
+        checks.size("evidence", self.cross, -1, prior.code_size, "the memory's code size C")
+        batch = checks.broadcastable(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
+        if self.gram.device != prior.device:
+            raise KanervaError(
+                "evidence",
+                expected=f"device {prior.device} like the memory",
+                got=str(self.gram.device),
+                fix="Move the memory: prior.to(evidence.gram.device).",
+            )
+        gram, cross = linalg.widen(self.gram), linalg.widen(self.cross)
+        if prior.per_column:
+            by_column = Statistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
+            return posterior(prior._by_column(), by_column)._from_columns()
+        if self.count == 0:
+            return prior._with_batch(batch)
+        return posterior(prior, Statistics(gram, cross))
+
+    def _check_same_sizes(self, other: "Evidence") -> None:
+        checks.size("evidence", other.gram, -1, self.num_rows, "K of the evidence on the left")
+        checks.size("evidence", other.cross, -1, self.code_size, "C of the evidence on the left")
+        checks.alike(left=self.gram, right=other.gram)
+
+    def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
+        """What is left is the evidence of `count` items: no direction has less than none."""
+        slack = ROUNDING * self.gram.diagonal(dim1=-2, dim2=-1).sum(-1).max().item()
+        lowest = linalg.smallest_eigenvalue(gram.detach()).min().item()
+        if lowest < -slack:
+            raise _never_written(f"a remainder with a negative eigenvalue, {lowest:.3g}")
+        largest_left = max(gram.abs().max().item(), cross.abs().max().item())
+        largest_seen = max(self.gram.abs().max().item(), self.cross.abs().max().item())
+        if count == 0 and largest_left > ROUNDING * largest_seen:
+            raise _never_written(f"no items left, but evidence of up to {largest_left:.3g}")
+
+
+def _never_written(got: str) -> KanervaError:
+    return KanervaError(
+        "evidence",
+        expected="to forget only items that were written here",
+        got=got,
+        fix="Subtract exactly the evidence that was added: same weights, codes and noise.",
+    )

@@ -1,0 +1,57 @@
+"""Reading: what the memory says for given weights."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kanerva import linalg
+from kanerva.memory import checks
+from kanerva.memory.episode import BLOCK, check_weights
+from kanerva.memory.state import MemoryState
+
+
+class Prediction(NamedTuple):
+    """The Gaussian that the memory predicts for each code."""
+
+    mean: Tensor
+    """(..., T, C)."""
+    var: Tensor
+    """(..., T): the same for every entry of a code; (..., T, C) when columns differ."""
+
+
+def recall(state: MemoryState, weights: Tensor) -> Tensor:
+    """w' R (..., T, C): the mean of eq:z_prior with R in the place of M (section 3.4)."""
+    check_weights(state, weights)
+    checks.finite("weights", weights)
+    return _recall(state, weights)
+
+
+def predict(state: MemoryState, weights: Tensor, *, noise_var: float | Tensor = 1.0) -> Prediction:
+    """Distribution-based reading (appendix F, app:dist-update): M is integrated out of eq:z_prior.
+
+    p(z | y) = N( w' R, w' U w + noise_var ). The variance tells a well-known address from one the
+    memory has heard nothing about: it lies between `noise_var` and that of the prior.
+    """
+    check_weights(state, weights)
+    checks.finite("weights", weights)
+    noise = checks.positive_scalar("noise_var", noise_var, like=weights)
+    if state.per_column:
+        spread = _spread(state._by_column(), weights.unsqueeze(-3)).mT
+    else:
+        spread = _spread(state, weights)
+    return Prediction(_recall(state, weights), (spread + noise).to(state.dtype))
+
+
+def _recall(state: MemoryState, weights: Tensor) -> Tensor:
+    """W R, widened a block at a time; nothing to gain from blocks where nothing is widened."""
+    if weights.dtype == linalg.WORKING_DTYPE:
+        return (weights @ state._mean).to(state.dtype)
+    blocks = weights.split(BLOCK, dim=-2)
+    return torch.cat([(linalg.widen(W) @ state._mean).to(state.dtype) for W in blocks], dim=-2)
+
+
+def _spread(state: MemoryState, weights: Tensor) -> Tensor:
+    """w' U w, (..., T), in float64."""
+    blocks = map(linalg.widen, weights.split(BLOCK, dim=-2))
+    return torch.cat([(state.rows.times(W) * W).sum(-1) for W in blocks], dim=-1)

@@ -1,0 +1,140 @@
+"""Writing: the posterior of the memory given an episode (section 3.3, appendices E and F).
+
+Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kanerva import linalg
+from kanerva.memory import checks
+from kanerva.memory.episode import BLOCK, Episode, check_fits, checked_episode
+from kanerva.memory.state import MemoryState
+
+
+def condition(
+    prior: MemoryState,
+    weights: Tensor,
+    codes: Tensor,
+    *,
+    noise_var: float | Tensor = 1.0,
+    code_var: Tensor | float | None = None,
+    chunk: int | None = None,
+    per_column: bool = False,
+) -> MemoryState:
+    """p(M | W, Z): the exact posterior of the memory after writing an episode.
+
+    eq:update-first to eq:update-last (section 3.3, derived in appendix E, sec:bayes):
+
+        Delta   = Z - W R
+        Sigma_c = W U                        Sigma_z = W U W' + Sigma_xi
+        R      <- R + Sigma_c' Sigma_z^-1 Delta
+        U      <- U - Sigma_c' Sigma_z^-1 Sigma_c
+
+    Args:
+        prior: the memory to write into; the result of an earlier write continues it.
+        weights: W, (..., T, K). T = 0 is an empty episode: the prior comes back.
+        codes: Z, (..., T, C).
+        noise_var: sigma^2, the diagonal of Sigma_xi.
+        code_var: how unsure each code is, for distribution-based writing (appendix F,
+            eq:dist-posterior): Sigma_z' = Sigma_z + Sigma_Q. A number or one variance an item
+            (..., T) is exact. One for each item and dimension (..., T, C) gives every column a
+            covariance of its own; by default they share one, an approximation (see
+            `episode._noise`).
+        chunk: write this many items at a time: 1 is the paper's on-line rule. None writes the
+            episode at once. The posterior is the same, to rounding, where the covariance is full.
+        per_column: keep a covariance for each column, so that `code_var` (..., T, C) is exact too.
+            Time and memory of the covariance grow C-fold.
+
+    """
+    per_column = per_column or prior.per_column
+    episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
+    check_fits(prior, episode)
+    if chunk is not None:
+        checks.positive_integer("chunk", chunk)
+    if per_column:
+        return _write(prior._by_column(), episode.by_column(), chunk)._from_columns()
+    return _write(prior, episode, chunk)
+
+
+def _write(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:
+    if episode.num_items == 0:
+        batch = checks.broadcastable(
+            memory=state.batch_shape,
+            weights=episode.weights.shape[:-2],
+            codes=episode.codes.shape[:-2],
+        )
+        return state._with_batch(batch)
+    # Two routes to one posterior: a T x T system, or the K x K one of the statistics.
+    if (chunk or episode.num_items) > state.num_rows:
+        for part in episode.blocks(chunk or episode.num_items):
+            state = posterior(state, statistics(part))
+    else:
+        for part in episode.chunks(chunk or episode.num_items):
+            state = _write_items(state, part)
+    return state
+
+
+class Surprise(NamedTuple):
+    """How an episode differs from what the memory predicts, whitened by L, L L' = Sigma_z."""
+
+    factor: Tensor
+    """L, (..., T, T)."""
+    cross: Tensor
+    """L^-1 Sigma_c, (..., T, K)."""
+    error: Tensor
+    """L^-1 Delta, (..., T, C)."""
+
+
+def surprise(state: MemoryState, episode: Episode) -> Surprise:
+    """eq:update-first and the line below it; `episode` is widened."""
+    W, Z, noise = episode
+    Delta = Z - W @ state._mean
+    Sigma_c = state.rows.times(W)
+    Sigma_z = linalg.add_diagonal(Sigma_c @ W.mT, noise)
+    L = linalg.cholesky(Sigma_z, name="W U W' + noise")
+    return Surprise(L, *linalg.solve_lower_pair(L, Sigma_c, Delta))
+
+
+def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
+    """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
+    news = surprise(state, episode)
+    mean = state._mean + news.cross.mT @ news.error
+    rows = state.rows.after_items(episode.weights, episode.noise, news.cross)
+    return MemoryState._trusted(mean, rows, state.dtype)
+
+
+class Statistics(NamedTuple):
+    """All that a posterior needs to know of an episode, of a size that does not grow with T."""
+
+    gram: Tensor
+    """W' Sigma_xi^-1 W, (..., K, K)."""
+    cross: Tensor
+    """W' Sigma_xi^-1 Z, (..., K, C)."""
+
+
+def statistics(episode: Episode) -> Statistics:
+    """Summed over blocks of items, so that a million of them are widened a block at a time."""
+    gram = cross = torch.zeros((), dtype=linalg.WORKING_DTYPE, device=episode.weights.device)
+    for block in episode.blocks(BLOCK):
+        W, Z, noise = block.widened()
+        scaled = (W / noise[..., None]).mT
+        gram = gram + scaled @ W
+        cross = cross + scaled @ Z
+    return Statistics(gram, cross)
+
+
+def posterior(state: MemoryState, evidence: Statistics) -> MemoryState:
+    """The same posterior from sufficient statistics G = W' W / s2 and H = W' Z / s2.
+
+    With U = F F': U' = F (I + F' G F)^-1 F' and R' = R + U' (H - G R). The matrix in brackets has
+    no eigenvalue below 1, and U' comes out as X' X, positive definite by construction.
+    """
+    G, H = evidence
+    F = linalg.cholesky(state.rows.dense(), name="the memory's covariance")
+    system = linalg.add_diagonal(F.mT @ G @ F, G.new_ones(G.shape[-1]))
+    X = linalg.solve_lower(linalg.cholesky(system, name="I + F' W' W F / noise"), F.mT)
+    mean = state._mean + X.mT @ (X @ (H - G @ state._mean))
+    return MemoryState._trusted(mean, state.rows.after_gram(G, X), state.dtype)

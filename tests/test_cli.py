@@ -1,0 +1,88 @@
+"""The command line as a user meets it: real processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+KANERVA = [sys.executable, "-m", "kanerva.cli.main"]
+
+
+def run(*args: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*KANERVA, *args], capture_output=True, text=True, **options)
+
+
+def test_help_does_not_load_torch():
+    code = (
+        "import sys; from kanerva.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'numpy', 'PIL'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.rstrip().endswith("[]"), done.stdout + done.stderr
+
+
+def test_help_is_quick():
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert run("demo", "--help").returncode == 0
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.5
+
+
+def test_demo(tmp_path):
+    picture = tmp_path / "new" / "demo.png"
+    done = run("demo", "--picture", str(picture))
+    assert done.returncode == 0, done.stderr
+    assert "26 of 26 letters" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_that_cannot_save(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = run("demo", "--picture", str(tmp_path / "file" / "demo.png"))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_bench_writes_json(tmp_path):
+    out = tmp_path / "bench.json"
+    done = run("bench", "--quick", "--json", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result == json.loads(out.read_text())
+    assert len(result["ratios"]) == 8
+    assert all(row["ratio"] > 0 for row in result["ratios"])
+    for numbers in result["online_writes_float32"].values():
+        assert numbers["mean_relative_error"] < 1e-6
+        assert numbers["positive_definite"]
+
+
+@pytest.mark.parametrize("args", [["dmeo"], ["demo", "--sed", "1"], ["demo", "--seed", "one"]])
+def test_a_wrong_call_exits_with_2(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c(tmp_path):
+    process = subprocess.Popen(
+        [*KANERVA, "bench", "--out", str(tmp_path / "bench.json")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr

@@ -1,0 +1,80 @@
+"""Merging and forgetting, and refusing to forget what was never written."""
+
+import pytest
+import torch
+
+from cases import C, K, assert_same_memory, random_case
+from kanerva import Evidence, KanervaError, condition
+
+case = random_case(num_items=8, num_rows=12)
+W, Z = case.episode
+
+
+def part(start: int, stop: int) -> Evidence:
+    return Evidence.of(W[start:stop], Z[start:stop])
+
+
+def test_contract():
+    post = (part(0, 3) + part(3, 8) - part(5, 8)).posterior(case.prior)
+    assert_same_memory(post, condition(case.prior, W[:5], Z[:5]))
+
+
+def test_sum_merges_shards():
+    merged = sum(part(i, i + 1) for i in range(8))
+    assert isinstance(merged, Evidence)
+    assert merged.count == 8
+    assert_same_memory(merged.posterior(case.prior), condition(case.prior, W, Z))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (part(0, 3), part(0, 4)),  # more items than were written
+        (part(0, 3), part(3, 5)),  # items that were not written
+        (part(0, 3), part(3, 6)),  # as many, but others
+        (part(0, 3), Evidence.of(2 * W[:2], Z[:2])),  # the same items under stronger weights
+        (part(0, 3), Evidence.of(W[:2], Z[:2], noise_var=0.1)),  # with less noise
+        (part(0, 2), Evidence.of(W[:2], Z[:2] + 1)),  # other codes
+    ],
+)
+def test_forgetting_more_than_was_written_is_refused(left, right):
+    with pytest.raises(KanervaError, match="forget only items that were written") as caught:
+        _ = left - right
+    assert caught.value.argument == "evidence"
+
+
+def test_forgetting_everything_leaves_exactly_nothing():
+    left = (part(0, 3) + part(3, 8)) - part(3, 8) - part(0, 3)
+    assert left.count == 0
+    assert torch.equal(left.gram, torch.zeros_like(left.gram))
+    assert torch.equal(left.posterior(case.prior).mean, case.prior.mean)
+
+
+def test_forgetting_weights_computed_again_in_float32():
+    """The same network on another batch size rounds differently; that is no reason to refuse."""
+    weights, codes = W.float(), Z.float()
+    again = weights * (1 + 1e-7 * torch.randn(W.shape, generator=torch.Generator().manual_seed(0)))
+    left = Evidence.of(weights, codes) - Evidence.of(again[2:], codes[2:])
+    never = condition(case.prior.to(torch.float32), weights[:2], codes[:2])
+    post = left.posterior(case.prior.to(torch.float32))
+    torch.testing.assert_close(post.mean, never.mean, rtol=1e-4, atol=1e-4)
+
+
+def test_batches_of_evidence():
+    many = random_case((3, 2), num_items=4)
+    evidence = Evidence.of(*many.episode)
+    both = evidence + evidence
+    assert both.gram.shape == (3, 2, K, K)
+    assert both.cross.shape == (3, 2, K, C)
+    twice = condition(condition(many.prior, *many.episode), *many.episode)
+    assert_same_memory(both.posterior(many.prior), twice)
+    assert_same_memory((both - evidence).posterior(many.prior), evidence.posterior(many.prior))
+
+
+def test_other_things_do_not_add():
+    with pytest.raises(TypeError):
+        _ = part(0, 1) + 1.0  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(TypeError):
+        _ = part(0, 1) - 1.0  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(TypeError):
+        _ = 1.0 + part(0, 1)  # pyright: ignore[reportOperatorIssue]

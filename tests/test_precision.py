@@ -1,0 +1,163 @@
+"""The memory's own precision: float32 in, float64 inside, whatever surrounds it."""
+
+import pytest
+import torch
+
+from cases import DEVICES, random_case, relative_error
+from kanerva import (
+    Evidence,
+    MemoryState,
+    condition,
+    log_evidence,
+    memory_kl,
+    predict,
+    recall,
+    sample_memory,
+)
+
+every_device = pytest.mark.parametrize("device", DEVICES)
+
+
+@pytest.fixture(params=DEVICES)
+def tf32(request):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    yield request.param
+    torch.set_float32_matmul_precision(before)
+
+
+def results(case, dtype):
+    """Everything the memory can say about an episode."""
+    prior = MemoryState(case.mean.to(dtype), case.cov.to(dtype))
+    W, Z = case.weights.to(dtype), case.codes.to(dtype)
+    post = condition(prior, W, Z)
+    online = condition(prior, W, Z, chunk=1)
+    evidence = Evidence.of(W, Z).posterior(prior)
+    chain = prior
+    for w, z in zip(W.split(1, -2), Z.split(1, -2), strict=True):
+        chain = condition(chain, w, z)
+    prediction = predict(post, W)
+    return {
+        "mean": post.mean,
+        "cov": post.cov,
+        "online mean": online.mean,
+        "online cov": online.cov,
+        "evidence mean": evidence.mean,
+        "evidence cov": evidence.cov,
+        "chain mean": chain.mean,
+        "chain cov": chain.cov,
+        "predicted mean": prediction.mean,
+        "predicted var": prediction.var,
+        "recalled": recall(chain, W),
+        "kl": memory_kl(post, prior),
+        "log_evidence": log_evidence(prior, W, Z),
+        "sample": sample_memory(post, generator=torch.Generator(device=W.device).manual_seed(0)),
+    }
+
+
+def assert_agree(case):
+    narrow, wide = results(case, torch.float32), results(case, torch.float64)
+    for name, value in narrow.items():
+        assert value.dtype == torch.float32, name
+        assert value.isfinite().all(), name
+        assert relative_error(value, wide[name]) < 1e-4, name
+
+
+def hard_case(device, num_items=32, seed=0):
+    """Weights up to 1e3, nearly parallel: W U W' has a condition number past float32."""
+    case = random_case(
+        (2,), num_items=num_items, num_rows=48, code_size=10, dtype=torch.float32, seed=seed
+    )
+    weights = case.weights[..., :1, :] + 1e-2 * case.weights
+    weights = 1e3 * weights / weights.abs().max()
+    case = case._replace(weights=weights)
+    return type(case)(*(tensor.to(device) for tensor in case))
+
+
+@every_device
+@pytest.mark.parametrize("num_items", [32, 100])
+def test_float32_with_badly_conditioned_weights(device, num_items):
+    case = hard_case(device, num_items)
+    system = case.weights[0] @ case.cov[0] @ case.weights[0].mT
+    system = system + torch.eye(num_items, device=device)
+    smallest = torch.linalg.eigvalsh(system).min()
+    largest = torch.linalg.eigvalsh(system).max()
+    assert largest / smallest.abs() > 1e6  # float32 alone would not do
+    assert_agree(case)
+
+
+@every_device
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_inside_autocast(device, dtype):
+    case = hard_case(device)
+    with torch.autocast(device, dtype=dtype):
+        assert (case.weights @ case.mean).dtype == dtype  # autocast is really on
+        assert_agree(case)
+
+
+@every_device
+def test_autocast_may_mix_dtypes(device):
+    """Weights that a layer made in bfloat16 go into a float32 memory, and come out as float32."""
+    case = random_case(dtype=torch.float32, device=device)
+    half = case.weights.bfloat16()
+    with torch.autocast(device, dtype=torch.bfloat16):
+        post = condition(case.prior, half, case.codes)
+        prediction = predict(post, half)
+    exact = condition(case.prior, half.float(), case.codes)
+    torch.testing.assert_close(post.mean, exact.mean)
+    assert prediction.mean.dtype == torch.float32
+
+
+def test_with_tf32_allowed(tf32):
+    assert_agree(hard_case(tf32))
+
+
+def test_online_writes_stay_exact():
+    """100,000 float32 writes (the million is in `kanerva bench`): near the float64 batch."""
+    num_items = 100_000
+    case = random_case(num_items=num_items, num_rows=64, code_size=100, dtype=torch.float32)
+    online = condition(case.prior, *case.episode, chunk=1)
+    exact = condition(case.prior.to(torch.float64), case.weights.double(), case.codes.double())
+    assert relative_error(online.mean, exact.mean) < 1e-6
+    assert relative_error(online.cov, exact.cov) < 1e-6
+    assert torch.equal(online.cov, online.cov.mT)
+    assert torch.linalg.cholesky_ex(online.cov).info == 0
+
+
+def test_separate_float32_writes_stay_exact():
+    """A stream of calls: the state between them is not rounded to float32."""
+    case = random_case(num_items=3000, num_rows=64, code_size=100, dtype=torch.float32)
+    memory = case.prior
+    for w, z in zip(case.weights.split(1), case.codes.split(1), strict=True):
+        memory = condition(memory, w, z)
+    exact = condition(case.prior.to(torch.float64), case.weights.double(), case.codes.double())
+    assert relative_error(memory.mean, exact.mean) < 1e-6
+    assert relative_error(memory.cov, exact.cov) < 1e-6
+
+
+@pytest.mark.parametrize("device", [d for d in DEVICES if d == "cuda"])
+def test_in_a_cuda_graph(device):
+    """A whole write, its KL and gradients, captured and replayed on new numbers."""
+    case = random_case((4,), dtype=torch.float32, device=device)
+    weights = case.weights.clone().requires_grad_()
+
+    def step():
+        post = condition(case.prior, weights, case.codes)
+        nats = memory_kl(post, case.prior).sum() + predict(post, weights).mean.sum()
+        (gradient,) = torch.autograd.grad(nats, weights)
+        return nats, gradient
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        nats, gradient = step()
+    with torch.no_grad():
+        weights.copy_(2 * weights)
+    graph.replay()
+    fresh, fresh_gradient = step()
+    torch.testing.assert_close(nats, fresh)
+    torch.testing.assert_close(gradient, fresh_gradient)
