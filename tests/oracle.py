@@ -1,8 +1,8 @@
 """Dense float64 oracles: the Kronecker form of appendix E with explicit inverses.
 
-One memory at a time, slow and plain on purpose; shares no code with the library. vec stacks columns, so vec(M) of a
-K x C matrix has covariance V (x) U (section 3.1), here with V = I or, for columns that differ,
-a block diagonal.
+One memory at a time, slow and plain on purpose; shares no code with the library. vec stacks
+columns, so vec(M) of a K x C matrix has covariance V (x) U (section 3.1), here with V = I or, for
+columns that differ, a block diagonal.
 """
 
 import math

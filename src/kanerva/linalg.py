@@ -74,15 +74,6 @@ def solve_lower(factor: Tensor, rhs: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor, rhs, upper=False)
 
 
-def solve_lower_pair(factor: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """(L^-1 left, L^-1 right) in one sweep: half the cost of two for small systems."""
-    if factor.shape[-1] == 1:
-        return left / factor, right / factor
-    both = join_columns(left, right)
-    first, second = solve_lower(factor, both).split([left.shape[-1], right.shape[-1]], dim=-1)
-    return first, second
-
-
 def join_columns(left: Tensor, right: Tensor) -> Tensor:
     """[left right], broadcast to common leading dimensions."""
     if left.shape[:-2] != right.shape[:-2]:

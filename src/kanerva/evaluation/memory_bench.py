@@ -20,6 +20,7 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
+from kanerva.evaluation import approximations
 from kanerva.memory import Evidence, MemoryState, condition, predict, recall
 
 
@@ -57,6 +58,7 @@ def run_bench(*, out: Path, quick: bool, seed: int, show: bool) -> dict[str, obj
             *condition_ratios(sizes, generator),
             *reading_ratios(sizes, generator),
         ]
+        approximate = approximations.measure(generator)
         stability = {
             "one_call": million_writes(sizes.online_items, generator, console, separate=False),
             "separate_calls": million_writes(
@@ -74,10 +76,11 @@ def run_bench(*, out: Path, quick: bool, seed: int, show: bool) -> dict[str, obj
         },
         "ratios": [ratio._asdict() for ratio in ratios],
         "online_writes_float32": stability,
+        "approximations": [row._asdict() for row in approximate],
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=2) + "\n")
-    report(console, ratios, stability, out)
+    report(console, ratios, stability, approximate, out)
     return result
 
 
@@ -229,12 +232,21 @@ def compare(
 
 
 def report(
-    console: Console, ratios: list[Ratio], stability: dict[str, dict[str, object]], out: Path
+    console: Console,
+    ratios: list[Ratio],
+    stability: dict[str, dict[str, object]],
+    approximate: list[approximations.Approximation],
+    out: Path,
 ) -> None:
     table = Table("ratio, side by side in one run", "measured", "wanted", "")
     for row in ratios:
         verdict = "" if row.holds is None else "yes" if row.holds else "NO"
         table.add_row(row.what, f"{row.ratio:.2f}", row.limit, verdict)
+    console.print(table)
+    table = Table("covariance", "written", "items", "mean off by", "variance off by", "nats/item")
+    for line in approximate:
+        errors = (f"{line.mean_error:.3f}", f"{line.var_error:.3f}", f"{line.nats_per_item:.3f}")
+        table.add_row(line.covariance, line.writing, str(line.num_items), *errors)
     console.print(table)
     for name, numbers in stability.items():
         console.print(

@@ -95,7 +95,7 @@ def surprise(state: MemoryState, episode: Episode) -> Surprise:
     Sigma_c = state.rows.times(W)
     Sigma_z = linalg.add_diagonal(Sigma_c @ W.mT, noise)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
-    return Surprise(L, *linalg.solve_lower_pair(L, Sigma_c, Delta))
+    return Surprise(L, linalg.solve_lower(L, Sigma_c), linalg.solve_lower(L, Delta))
 
 
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
