@@ -74,6 +74,13 @@ def solve_lower(factor: Tensor, rhs: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor, rhs, upper=False)
 
 
+def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
+    """L'^-1 rhs for a lower triangular L: after `solve_lower`, (L L')^-1 of what went in there."""
+    if factor.shape[-1] == 1:
+        return rhs / factor
+    return torch.linalg.solve_triangular(factor.mT, rhs, upper=True)
+
+
 def join_columns(left: Tensor, right: Tensor) -> Tensor:
     """[left right], broadcast to common leading dimensions."""
     if left.shape[:-2] != right.shape[:-2]:

@@ -31,6 +31,9 @@ class Episode(NamedTuple):
 
     def blocks(self, size: int) -> Iterator["Episode"]:
         """The same items, at most `size` at a time, in order."""
+        if size >= self.num_items:
+            yield self
+            return
         yield from map(
             Episode,
             self.weights.split(size, dim=-2),

@@ -84,7 +84,7 @@ def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
         T, C = block.codes.shape[-2:]
         news = surprise(state, block.widened())
         total = total - 0.5 * (
-            news.error.square().sum((-2, -1))
+            linalg.solve_lower(news.factor, news.error).square().sum((-2, -1))
             + C * linalg.log_det(news.factor)
             + T * C * math.log(2 * math.pi)
         )

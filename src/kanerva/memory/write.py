@@ -78,14 +78,14 @@ def _write(state: MemoryState, episode: Episode, chunk: int | None) -> MemorySta
 
 
 class Surprise(NamedTuple):
-    """How an episode differs from what the memory predicts, whitened by L, L L' = Sigma_z."""
+    """How an episode differs from what the memory predicts."""
 
-    factor: Tensor
-    """L, (..., T, T)."""
-    cross: Tensor
-    """L^-1 Sigma_c, (..., T, K)."""
     error: Tensor
-    """L^-1 Delta, (..., T, C)."""
+    """Delta, (..., T, C)."""
+    cross: Tensor
+    """Sigma_c, (..., T, K)."""
+    factor: Tensor
+    """L, (..., T, T), with L L' = Sigma_z."""
 
 
 def surprise(state: MemoryState, episode: Episode) -> Surprise:
@@ -95,14 +95,16 @@ def surprise(state: MemoryState, episode: Episode) -> Surprise:
     Sigma_c = state.rows.times(W)
     Sigma_z = linalg.add_diagonal(Sigma_c @ W.mT, noise)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
-    return Surprise(L, linalg.solve_lower(L, Sigma_c), linalg.solve_lower(L, Delta))
+    return Surprise(Delta, Sigma_c, L)
 
 
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
     """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
-    news = surprise(state, episode)
-    mean = state._mean + news.cross.mT @ news.error
-    rows = state.rows.after_items(episode.weights, episode.noise, news.cross)
+    Delta, Sigma_c, L = surprise(state, episode)
+    whitened = linalg.solve_lower(L, Sigma_c)
+    gain = linalg.solve_upper(L, whitened).mT  # Sigma_c' Sigma_z^-1
+    mean = state._mean + gain @ Delta
+    rows = state.rows.after_items(episode.weights, episode.noise, whitened)
     return MemoryState._trusted(mean, rows, state.dtype)
 
 
