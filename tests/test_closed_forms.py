@@ -232,6 +232,11 @@ def test_one_prior_serves_a_batch_of_episodes():
     shared_weights = condition(prior, case.weights[0, 0], case.codes)
     close(shared_weights.mean[2, 1], condition(prior, case.weights[0, 0], case.codes[2, 1]).mean)
     assert shared_weights.cov.shape == (3, 2, K, K)
+    for num_items in (T, 3 * K):
+        many = random_case((3, 2), num_items=num_items)
+        shared = condition(prior, many.weights[0, 0], many.codes)
+        assert predict(shared, case.weights[0, 0]).var.shape == (3, 2, T)
+        assert predict(shared, case.weights).var.shape == (3, 2, T)
     again = condition(shared_weights, *case.episode)
     close(again.mean[1, 0], condition(shared_weights, *case.episode, chunk=1).mean[1, 0])
 

@@ -95,8 +95,9 @@ class CovarianceSuite:
         torch.testing.assert_close(post.mean, exact.mean)
         assert post.cov.shape == (*batch, C, K, K)
 
-    def test_the_rest_of_the_algebra(self, prior, dense_prior, batch):
-        case = random_case(batch, seed=5, num_items=T)
+    @pytest.mark.parametrize("num_items", [T, 3 * K])
+    def test_the_rest_of_the_algebra(self, prior, dense_prior, batch, num_items):
+        case = random_case(batch, seed=5, num_items=num_items)
         evidence = log_evidence(prior, *case.episode)
         torch.testing.assert_close(evidence, log_evidence(dense_prior, *case.episode))
         nats = memory_kl(prior, case.prior)

@@ -1,9 +1,12 @@
 """Bad input: a KanervaError that names the argument, what was expected, what came, and the fix."""
 
+import copy
+import io
 import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -22,12 +25,24 @@ from kanerva import (
     predict,
     recall,
 )
+from kanerva.memory import checks
 
 F64 = torch.float64
 case = random_case()
 prior, W, Z = case.prior, case.weights, case.codes
 not_pd = torch.diag(torch.tensor([1.0, 1, 1, 1, -0.5], dtype=F64))
 lopsided = case.cov + torch.triu(torch.ones(K, K, dtype=F64), 1)
+
+
+def pickled(state: MemoryState) -> MemoryState:
+    return pickle.loads(pickle.dumps(state))
+
+
+def saved(state: MemoryState) -> MemoryState:
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
 
 
 def loose(value: object) -> Any:
@@ -59,7 +74,12 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "float32 codes": (lambda: condition(prior, W, Z.float()), "codes", "float64"),
     "float32 episode": (lambda: condition(prior, W.float(), Z.float()), "weights", "float64"),
-    "other device": (lambda: condition(prior, W, Z.to("meta")), "codes", "device cpu"),
+    "meta tensors": (lambda: condition(prior, W, Z.to("meta")), "codes", "a meta tensor"),
+    "another device": (
+        lambda: checks.alike(weights=W, codes=Z.to("meta")),  # the check, where no GPU is
+        "codes",
+        "device cpu",
+    ),
     "NaN in weights": (lambda: condition(prior, poisoned(W, torch.nan), Z), "weights", "(1, 2)"),
     "Inf in codes": (lambda: condition(prior, W, poisoned(Z, torch.inf)), "codes", "1 NaN or Inf"),
     "integer weights": (lambda: condition(prior, W.long(), Z), "weights", "weights.float()"),
@@ -176,6 +196,45 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
         "evidence",
         "on the left",
     ),
+    "evidence of another batch": (
+        lambda: Evidence.of(W.expand(3, T, K), Z) + Evidence.of(W.expand(2, T, K), Z),
+        "left, right",
+        "broadcast",
+    ),
+    "evidence of NaN": (
+        lambda: Evidence(poisoned(case.cov, torch.nan), case.mean, 1),
+        "gram",
+        "finite",
+    ),
+    "evidence of less than nothing": (
+        lambda: Evidence(case.cov, case.mean, -1),
+        "count",
+        "at least 0",
+    ),
+    "a matrix for a memory": (lambda: condition(loose(case.mean), W, Z), "prior", "MemoryState"),
+    "nothing for a memory": (lambda: predict(loose(None), W), "memory", "MemoryState"),
+    "a tuple for a memory": (
+        lambda: memory_kl(loose((case.mean, case.cov)), prior),
+        "posterior",
+        "MemoryState",
+    ),
+    "noise too small to divide by": (
+        lambda: Evidence.of(W, Z, noise_var=1e-320),
+        "noise_var",
+        "positive",
+    ),
+    "noise beyond floating point": (
+        lambda: condition(prior, W, Z, noise_var=10**400),
+        "noise_var",
+        "too large",
+    ),
+    "code_var of True": (lambda: condition(prior, W, Z, code_var=True), "code_var", "bool"),
+    "sparse weights": (lambda: condition(prior, W.to_sparse(), Z), "weights", "to_dense"),
+    "a memory without columns": (
+        lambda: MemoryState(case.mean[:, :0], case.cov),
+        "mean",
+        "one column",
+    ),
     "a memory of integers": (lambda: prior.to(torch.int64), "dtype", "float32"),
 }
 
@@ -234,6 +293,33 @@ def test_an_empty_episode_takes_the_batch_of_the_episode():
     post = condition(prior, torch.zeros(4, 0, K, dtype=F64), torch.zeros(4, 0, C, dtype=F64))
     assert post.mean.shape == (4, K, C)
     assert torch.equal(post.cov[3], case.cov)
+
+
+@pytest.mark.parametrize("through", [copy.copy, copy.deepcopy, pickled, saved])
+@pytest.mark.parametrize("per_column", [False, True])
+def test_states_copy_and_travel(through, per_column):
+    state = condition(prior, W, Z, per_column=per_column)
+    there = through(state)
+    assert torch.equal(there.mean, state.mean)
+    assert torch.equal(there.cov, state.cov)
+    assert torch.equal(predict(there, W).var, predict(state, W).var)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_states_share_nothing_with_their_caller(dtype):
+    mean, cov = torch.zeros(2, 1, dtype=dtype), torch.eye(2, dtype=dtype)
+    state = MemoryState(mean, cov)
+    mean.add_(1)
+    cov.neg_()
+    state.mean.add_(1)
+    condition(state, torch.zeros(0, 2, dtype=dtype), torch.zeros(0, 1, dtype=dtype)).mean.add_(1)
+    assert torch.equal(state.mean, torch.zeros(2, 1, dtype=dtype))
+    assert torch.equal(state.cov, torch.eye(2, dtype=dtype))
+
+
+def test_numbers_of_numpy_are_numbers():
+    post = condition(prior, W, Z, noise_var=loose(np.float32(0.5)), code_var=np.float64(0.25))
+    torch.testing.assert_close(post.mean, condition(prior, W, Z, noise_var=0.75).mean)
 
 
 def test_states_are_immutable():

@@ -60,6 +60,19 @@ def test_forgetting_weights_computed_again_in_float32():
     torch.testing.assert_close(post.mean, never.mean, rtol=1e-4, atol=1e-4)
 
 
+def test_forgetting_down_to_the_smallest():
+    """Large items first, then small ones: rounding of the large must not look like a theft."""
+    for seed in range(10):
+        generator = torch.Generator().manual_seed(seed)
+        sizes = torch.cat([torch.full((100, 1), 10.0), torch.full((100, 1), 1e-3)])
+        weights = sizes * torch.randn(200, 2, generator=generator)
+        codes = torch.randn(200, 1, generator=generator)
+        left = Evidence.of(weights, codes)
+        for i in range(199):
+            left = left - Evidence.of(weights[i : i + 1], codes[i : i + 1])
+        assert left.count == 1
+
+
 def test_batches_of_evidence():
     many = random_case((3, 2), num_items=4)
     evidence = Evidence.of(*many.episode)

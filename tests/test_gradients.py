@@ -92,7 +92,7 @@ def test_gradients_with_more_items_than_rows(name, kind):
     check(FUNCTIONS[name], kind, num_items=2 * K + 1)
 
 
-@pytest.mark.parametrize("kind", ["full", "diagonal"])
+@pytest.mark.parametrize("kind", COVARIANCES)
 def test_gradients_through_evidence(kind):
     def merged(prior, W, Z, noise, v):
         first = Evidence.of(W[:2], Z[:2], noise_var=noise, code_var=v[:2, 0])
@@ -111,3 +111,37 @@ def test_gradients_reach_float32_inputs():
     assert W.grad is not None
     assert W.grad.dtype == torch.float32
     assert W.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("chunk", [None, 1])
+@pytest.mark.parametrize(
+    "weights",
+    [torch.eye(K)[:T], torch.ones(T, K), torch.zeros(T, K), torch.eye(K)[:1].expand(T, K)],
+    ids=["orthogonal", "equal", "zero", "repeated"],
+)
+@pytest.mark.parametrize("through_evidence", [False, True])
+def test_low_rank_gradients_are_finite_where_directions_tie(weights, chunk, through_evidence):
+    case = random_case(dtype=torch.float32)
+    weights = weights.clone().requires_grad_()
+    variances = torch.ones(K, requires_grad=True)
+    prior = MemoryState(case.mean, LowRankCovariance(variances, rank=2))
+    if through_evidence:
+        post = Evidence.of(weights, case.codes).posterior(prior)
+    else:
+        post = condition(prior, weights, case.codes, chunk=chunk)
+    (post.mean.sum() + post.cov.square().sum()).backward()
+    assert weights.grad is not None
+    assert variances.grad is not None
+    assert weights.grad.isfinite().all()
+    assert variances.grad.isfinite().all()
+
+
+def test_second_derivatives():
+    case = random_case(num_items=2)
+    W = case.weights.requires_grad_()
+    inputs = (W, case.codes)
+
+    def function(W, Z):
+        return condition(case.prior, W, Z).mean
+
+    assert torch.autograd.gradgradcheck(function, inputs)

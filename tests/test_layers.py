@@ -20,8 +20,11 @@ MAY_IMPORT = {
     "linalg": {"errors"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
-    "evaluation": BELOW_MODELS,
-    "cli": BELOW_MODELS | {"evaluation"},
+    "data": {"errors"},
+    "models": BELOW_MODELS,
+    "training": BELOW_MODELS | {"models", "data", "evaluation"},
+    "evaluation": BELOW_MODELS | {"models", "data"},
+    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training"},
 }
 
 

@@ -112,6 +112,22 @@ def test_with_tf32_allowed(tf32):
     assert_agree(hard_case(tf32))
 
 
+def test_a_narrow_covariance_is_still_one():
+    """Plain rounding to float32 would push eigenvalues below zero; `cov` can be used again."""
+    rejected = 0
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        weights = 1e3 * torch.randn(32, 64, generator=generator)
+        post = condition(
+            MemoryState(torch.zeros(64, 10), torch.eye(64)), weights, torch.zeros(32, 10)
+        )
+        plain = post.to(torch.float64).cov.float().double()
+        rejected += int(torch.linalg.cholesky_ex(plain).info) > 0
+        again = MemoryState(post.mean, post.cov)
+        assert relative_error(again.cov, post.to(torch.float64).cov) < 1e-5
+    assert rejected > 0  # plain rounding would have failed
+
+
 def test_online_writes_stay_exact():
     """100,000 float32 writes (the million is in `kanerva bench`): near the float64 batch."""
     num_items = 100_000

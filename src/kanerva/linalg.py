@@ -12,12 +12,13 @@ import warnings
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from kanerva.errors import JitterWarning, NotPositiveDefiniteError
 
 WORKING_DTYPE = torch.float64
 
-JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
+JITTERS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Tried in this order, each relative to the mean of the matrix's diagonal."""
 
 
@@ -54,7 +55,8 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         if not bool(still_failed.any()):
             warnings.warn(
                 f"{name} was not positive definite to rounding; added {jitter:g} of its mean "
-                "diagonal. The weights are large against the noise: results lose some digits.",
+                "diagonal. The weights are so large against the noise that the result is that of "
+                "noisier items: raise noise_var or scale the weights down.",
                 JitterWarning,
                 stacklevel=2,
             )
@@ -81,6 +83,40 @@ def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor.mT, rhs, upper=True)
 
 
+def solve_whitened(matrix: Tensor, factor: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor]:
+    """(L^-1 rhs, A^-1 rhs) for A = `matrix` with Cholesky factor L.
+
+    The second is differentiated through A itself, which costs two solves; through L it would cost
+    the derivative of the factorisation, several times as much.
+    """
+    whitened = solve_lower(factor, rhs)
+    if not (torch.is_grad_enabled() and (matrix.requires_grad or rhs.requires_grad)):
+        return whitened, solve_upper(factor, whitened)
+    return whitened, _Solve.apply(matrix, factor.detach(), rhs)  # pyright: ignore[reportReturnType]
+
+
+class _Solve(torch.autograd.Function):
+    """X = A^-1 B, given the Cholesky factor of A: dB = A^-1 dX, dA = -dB X'."""
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor, factor: Tensor, rhs: Tensor) -> Tensor:
+        solution = solve_upper(factor, solve_lower(factor, rhs))
+        ctx.save_for_backward(matrix, factor, solution)
+        ctx.rhs_shape = rhs.shape
+        return solution
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        matrix, factor, solution = ctx.saved_tensors
+        rhs_gradient = _Solve.apply(matrix, factor, gradient)
+        matrix_gradient = -(rhs_gradient @ solution.mT)
+        return (
+            matrix_gradient.sum_to_size(matrix.shape),
+            None,
+            rhs_gradient.sum_to_size(ctx.rhs_shape),
+        )
+
+
 def join_columns(left: Tensor, right: Tensor) -> Tensor:
     """[left right], broadcast to common leading dimensions."""
     if left.shape[:-2] != right.shape[:-2]:
@@ -97,6 +133,19 @@ def log_det(factor: Tensor) -> Tensor:
 
 def symmetrise(matrix: Tensor) -> Tensor:
     return (matrix + matrix.mT) / 2
+
+
+def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:
+    """A positive definite matrix in a narrower dtype, still positive definite there.
+
+    Rounding moves eigenvalues by at most eps times the Frobenius norm; where that is too much for
+    the smallest, the diagonal is lifted by as much.
+    """
+    rounded = matrix.to(dtype)
+    if dtype == WORKING_DTYPE or is_recording(matrix) or is_positive_definite(widen(rounded)):
+        return rounded
+    lift = 2 * torch.finfo(dtype).eps * torch.linalg.matrix_norm(matrix)
+    return add_diagonal(matrix, lift[..., None].expand(matrix.shape[:-1])).to(dtype)
 
 
 def add_diagonal(matrix: Tensor, diagonal: Tensor) -> Tensor:
@@ -117,19 +166,73 @@ def smallest_eigenvalue(matrix: Tensor) -> Tensor:
 
 
 def square_root(matrix: Tensor) -> Tensor:
-    """F with F F' = matrix, for a symmetric matrix that is positive definite or only semi-definite.
+    """F with F F' = matrix, for a symmetric positive semi-definite matrix.
 
-    Differentiable where the eigenvalues are distinct.
+    F is one of many such roots; its gradient is right for whatever depends on F F' alone.
     """
-    values, vectors = torch.linalg.eigh(matrix)
-    return vectors * values.clamp_min(0).sqrt()[..., None, :]
+    return _Root.apply(matrix)  # pyright: ignore[reportReturnType]
 
 
 def strongest_directions(matrix: Tensor, num: int) -> tuple[Tensor, Tensor]:
     """Split F (..., n, m) into F1 (..., n, num) and F2 with F F' = F1 F1' + F2 F2'.
 
-    F1 spans the `num` leading singular directions: the best approximation of that rank.
+    F1 spans the `num` leading singular directions: the best approximation of that rank. Columns
+    within F1 or F2 may turn; the gradient is right for whatever depends on F1 F1' and F2 F2' alone.
     """
-    vectors, strengths, _ = torch.linalg.svd(matrix, full_matrices=False)
-    scaled = vectors * strengths[..., None, :]
-    return scaled[..., :num], scaled[..., num:]
+    rotation: Tensor = _Directions.apply(matrix.mT @ matrix, num)  # pyright: ignore
+    rotated = matrix @ rotation
+    return rotated[..., :num], rotated[..., num:]
+
+
+class _Root(torch.autograd.Function):
+    """F = V sqrt(lambda). With D the derivative by A: dF = 2 D F, so D P = dF F^+ / 2 =: H.
+
+    P projects on the range of A; D = H + H' - P H but for its block in the null space, where a
+    positive semi-definite A cannot move to first order.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor) -> Tensor:
+        values, vectors = torch.linalg.eigh(matrix)
+        strengths = values.clamp_min(0).sqrt()
+        ctx.save_for_backward(vectors, strengths)
+        return vectors * strengths[..., None, :]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        vectors, strengths = ctx.saved_tensors
+        seen = strengths > 1e-7 * strengths.amax(-1, keepdim=True)
+        inverse = torch.where(seen, 1 / strengths, 0)
+        half = 0.5 * (gradient * inverse[..., None, :]) @ vectors.mT
+        seen_vectors = vectors * seen[..., None, :]
+        return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
+
+
+class _Directions(torch.autograd.Function):
+    """Eigenvectors of A, strongest first, for use as two groups: the first `num`, and the rest.
+
+    Only turning one group towards the other changes what they span, so the derivative needs gaps
+    between the groups alone. Ties within a group, which make that of `eigh` infinite, do no harm.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor, num: int) -> Tensor:
+        values, vectors = torch.linalg.eigh(matrix)
+        values, vectors = values.flip(-1), vectors.flip(-1)
+        ctx.save_for_backward(values, vectors)
+        ctx.num = num
+        return vectors
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        values, vectors = ctx.saved_tensors
+        num = ctx.num
+        gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
+        apart = gaps > 1e-12 * values[..., :1, None].abs()
+        inverse = torch.where(apart, 1 / gaps, 0)
+        towards = vectors.mT @ gradient  # how far each vector should turn towards each other
+        turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * inverse
+        outcome = vectors[..., num:] @ turn @ vectors[..., :num].mT
+        return symmetrise(outcome), None

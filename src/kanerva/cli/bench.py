@@ -15,8 +15,11 @@ def bench(
         json: print the JSON object and nothing else.
 
     """
+    from kanerva.cli.options import check_seed
     from kanerva.evaluation.memory_bench import run_bench
 
+    check_seed(seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
     run_bench(out=out, quick=quick, seed=seed, show=not json)
     if json:
         print(out.read_text(), end="")

@@ -11,8 +11,11 @@ def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
         seed: of the random addresses and of the damage.
 
     """
+    from kanerva.cli.options import check_picture, check_seed
     from kanerva.evaluation.letters import run_letters
 
+    check_picture(picture)
+    check_seed(seed)
     result = run_letters(seed=seed)
     picture.parent.mkdir(parents=True, exist_ok=True)
     result.picture.save(picture)

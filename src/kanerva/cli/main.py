@@ -1,40 +1,45 @@
-"""Entry point of the `kanerva` command. Nothing here, nor in what it imports, loads torch."""
+"""Entry point of the `kanerva` command.
+
+Nothing here, nor in what it imports to answer `--help`, loads torch.
+"""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
-
-import tyro
-
-from kanerva.cli.bench import bench
-from kanerva.cli.demo import demo
-from kanerva.errors import KanervaError
-
-COMMANDS: dict[str, Callable[..., None]] = {"demo": demo, "bench": bench}
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
+    signal.signal(signal.SIGINT, _leave)  # while loading there is nothing to save
+    from kanerva.cli.commands import parse
+    from kanerva.errors import KanervaError
+
+    command = parse(sys.argv[1:] if args is None else args)
+    import torch  # noqa: F401  every command needs it; importing it swallows interrupts
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(_run(command, KanervaError))
+
+
+def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="kanerva",
-            description="A generative distributed memory: exact Bayesian writing, recall from "
-            "damaged cues, merging and forgetting.",
-            args=args,
-        )
+        command()
         sys.stdout.flush()
-    except KanervaError as error:
-        print(f"kanerva: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
+    except (mistake, OSError) as error:
         print(f"kanerva: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        return 2
     except KeyboardInterrupt:
         print("kanerva: stopped", file=sys.stderr)
-        raise SystemExit(130) from None
+        return 130
+    return 0
+
+
+def _leave(signal_number: int, frame: object) -> None:
+    os.write(2, b"kanerva: stopped\n")
+    os._exit(130)
 
 
 if __name__ == "__main__":

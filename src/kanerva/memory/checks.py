@@ -5,6 +5,7 @@ looked at too, except while a CUDA graph is captured or a function compiled, whe
 """
 
 import math
+from numbers import Real
 from typing import Protocol
 
 import torch
@@ -28,6 +29,13 @@ def float_tensor(argument: str, value: object, shape: str, *, min_dims: int) -> 
             expected=f"a floating-point tensor of shape {shape}",
             got=type(value).__name__,
             fix=f"Pass torch.as_tensor({argument}).",
+        )
+    if value.layout is not torch.strided or value.is_meta:
+        raise KanervaError(
+            argument,
+            expected="a dense tensor that holds numbers",
+            got="a meta tensor" if value.is_meta else f"layout {value.layout}",
+            fix=f"Pass {argument}.to_dense(), on a real device.",
         )
     if not value.is_floating_point():
         raise KanervaError(
@@ -70,6 +78,10 @@ def broadcastable(**batches: torch.Size) -> torch.Size:
             got=", ".join(f"{name} {tuple(batch)}" for name, batch in batches.items()),
             fix="Give them the same leading dimensions, or insert ones of size 1.",
         ) from None
+
+
+SMALLEST, LARGEST = 1e-300, 1e300
+"""Of a noise variance: its inverse must be a number too."""
 
 
 class HasDtypeAndDevice(Protocol):
@@ -151,15 +163,20 @@ def positive_integer(argument: str, value: object) -> None:
 def positive_scalar(argument: str, value: object, like: Tensor) -> Tensor:
     """A positive number, or a learned one (a tensor of no dimensions), widened."""
     if isinstance(value, Tensor) and value.is_floating_point() and value.dim() == 0:
+        float_tensor(argument, value, "()", min_dims=0)
         scalar = widen(value).to(like.device)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        if not (math.isfinite(value) and value > 0):
-            raise _bad_scalar(argument, str(value))
-        return like.new_full((), float(value), dtype=WORKING_DTYPE)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise _bad_scalar(argument, "a number too large for floating point") from None
+        if not SMALLEST < number < LARGEST:
+            raise _bad_scalar(argument, f"{number:g}")
+        return like.new_full((), number, dtype=WORKING_DTYPE)
     else:
         got = f"shape {tuple(value.shape)}, {value.dtype}" if isinstance(value, Tensor) else value
         raise _bad_scalar(argument, str(got))
-    if not is_recording(scalar) and not (math.isfinite(scalar.item()) and scalar.item() > 0):
+    if not is_recording(scalar) and not SMALLEST < scalar.item() < LARGEST:
         raise _bad_scalar(argument, str(scalar.item()))
     return scalar
 

@@ -1,6 +1,7 @@
 """An episode as the memory sees it: weights, codes, and how noisy each item is."""
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import NamedTuple
 
 from torch import Tensor
@@ -8,7 +9,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.errors import KanervaError
 from kanerva.memory import checks
-from kanerva.memory.state import MemoryState
+from kanerva.memory.state import MemoryState, check_memory
 
 BLOCK = 4096
 """Items widened to float64 at a time: a block's copy stays in the cache."""
@@ -86,6 +87,7 @@ def check_fits(state: MemoryState, episode: Episode) -> None:
 
 
 def check_weights(state: MemoryState, weights: Tensor) -> None:
+    check_memory("memory", state)
     checks.float_tensor("weights", weights, "(..., T, K)", min_dims=2)
     checks.size("weights", weights, -1, state.num_rows, "the memory's rows K")
     checks.alike(memory=state, weights=weights)
@@ -105,9 +107,10 @@ def _noise(
     T, C = codes.shape[-2:]
     if code_var is None:
         return noise.expand(1, T) if per_column else noise.expand(T)
-    if isinstance(code_var, int | float):
+    if isinstance(code_var, Real) and not isinstance(code_var, bool):
         code_var = weights.new_full((), float(code_var))
     checks.float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
+    assert isinstance(code_var, Tensor)
     checks.alike(weights=weights, code_var=code_var)
     checks.finite("code_var", code_var)
     checks.not_negative("code_var", code_var)

@@ -9,7 +9,7 @@ from kanerva import linalg
 from kanerva.errors import KanervaError
 from kanerva.memory import checks
 from kanerva.memory.episode import checked_episode
-from kanerva.memory.state import MemoryState
+from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.write import Statistics, posterior, statistics
 
 ROUNDING = 1e-6
@@ -32,6 +32,8 @@ class Evidence:
     """W' Z / noise, (..., K, C)."""
     count: int
     """Items in each memory of the batch."""
+    peak: Tensor | None = None
+    """Largest entry that passed through here: rounding is relative to it, not to what is left."""
 
     def __post_init__(self) -> None:
         checks.float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
@@ -40,6 +42,20 @@ class Evidence:
         checks.size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
         checks.alike(gram=self.gram, cross=self.cross)
         checks.broadcastable(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
+        checks.finite("gram", self.gram)
+        checks.finite("cross", self.cross)
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
+            raise KanervaError(
+                "count",
+                expected="a whole number of items, at least 0",
+                got=repr(self.count),
+                fix="Make evidence with Evidence.of(weights, codes).",
+            )
+        largest = [part.detach().abs().amax() for part in (self.gram, self.cross) if part.numel()]
+        if self.peak is not None:
+            largest.append(self.peak)
+        if largest:
+            object.__setattr__(self, "peak", torch.stack(largest).amax())
 
     @classmethod
     def of(
@@ -69,7 +85,9 @@ class Evidence:
         if not isinstance(other, Evidence):
             return NotImplemented
         self._check_same_sizes(other)
-        return Evidence(self.gram + other.gram, self.cross + other.cross, self.count + other.count)
+        return Evidence(
+            self.gram + other.gram, self.cross + other.cross, self.count + other.count, self.peak
+        )
 
     def __radd__(self, other: object) -> "Evidence":
         """Let `sum(shards)` work, which starts from 0."""
@@ -88,10 +106,15 @@ class Evidence:
             self._check_remainder(gram, cross, count)
         if count == 0:
             gram, cross = torch.zeros_like(gram), torch.zeros_like(cross)
-        return Evidence(gram, cross, count)
+        return Evidence(gram, cross, count, self.peak)
 
     def posterior(self, prior: MemoryState) -> MemoryState:
-        """The memory after these items: equal to `condition` on them."""
+        """The memory after these items: equal to `condition` on them.
+
+        Where `code_var` was given for each dimension, the covariance is the shared one of
+        `condition`'s default, whatever the prior has.
+        """
+        check_memory("prior", prior)
         checks.size("evidence", self.gram, -1, prior.num_rows, "the memory's rows K")
         checks.size("evidence", self.cross, -1, prior.code_size, "the memory's code size C")
         batch = checks.broadcastable(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
@@ -114,17 +137,19 @@ class Evidence:
         checks.size("evidence", other.gram, -1, self.num_rows, "K of the evidence on the left")
         checks.size("evidence", other.cross, -1, self.code_size, "C of the evidence on the left")
         checks.alike(left=self.gram, right=other.gram)
+        checks.broadcastable(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
 
     def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
         """What is left is the evidence of `count` items: no direction has less than none."""
-        slack = ROUNDING * self.gram.diagonal(dim1=-2, dim2=-1).sum(-1).max().item()
+        if self.peak is None:
+            return  # an empty batch
+        slack = ROUNDING * self.num_rows * self.peak.item()
         lowest = linalg.smallest_eigenvalue(gram.detach()).min().item()
         if lowest < -slack:
             raise _never_written(f"a remainder with a negative eigenvalue, {lowest:.3g}")
-        largest_left = max(gram.abs().max().item(), cross.abs().max().item())
-        largest_seen = max(self.gram.abs().max().item(), self.cross.abs().max().item())
-        if count == 0 and largest_left > ROUNDING * largest_seen:
-            raise _never_written(f"no items left, but evidence of up to {largest_left:.3g}")
+        left = max(gram.abs().max().item(), cross.abs().max().item())
+        if count == 0 and left > slack:
+            raise _never_written(f"no items left, but evidence of up to {left:.3g}")
 
 
 def _never_written(got: str) -> KanervaError:

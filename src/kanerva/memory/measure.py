@@ -8,13 +8,15 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
 from kanerva.memory import checks
+from kanerva.memory.covariance import FullCovariance
 from kanerva.memory.episode import Episode, check_fits, checked_episode
-from kanerva.memory.state import MemoryState
+from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.write import _write, surprise
 
 
 def sample_memory(state: MemoryState, *, generator: torch.Generator | None = None) -> Tensor:
     """M ~ MN(R, U, I), (..., K, C), reparametrised: gradients flow to R and U."""
+    check_memory("state", state)
     if state.per_column:
         return sample_memory(state._by_column(), generator=generator).squeeze(-1).mT
     return matrix_normal.sample(state._mean, _factor(state), generator=generator).to(state.dtype)
@@ -22,6 +24,7 @@ def sample_memory(state: MemoryState, *, generator: torch.Generator | None = Non
 
 def log_prob(state: MemoryState, memory: Tensor) -> Tensor:
     """log p(M) of a matrix (..., K, C) under the memory, in nats."""
+    check_memory("state", state)
     checks.float_tensor("memory", memory, "(..., K, C)", min_dims=2)
     checks.size("memory", memory, -2, state.num_rows, "the memory's rows K")
     checks.size("memory", memory, -1, state.code_size, "the memory's code size C")
@@ -39,6 +42,8 @@ def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
 
     The term that the paper's bound on ln p(X | M) leaves out and one on ln p(X) would have.
     """
+    check_memory("posterior", posterior)
+    check_memory("prior", prior)
     checks.size("prior", prior._mean, -2, posterior.num_rows, "the posterior's rows K")
     checks.size("prior", prior._mean, -1, posterior.code_size, "the posterior's code size C")
     checks.alike(posterior=posterior, prior=prior)
@@ -63,6 +68,7 @@ def log_evidence(
     N(Z | W R, Sigma_z) with Sigma_z of section 3.3, and Sigma_z' of appendix F where codes are
     uncertain. Arguments as in `condition`.
     """
+    check_memory("prior", prior)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_fits(prior, episode)
@@ -77,6 +83,8 @@ def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
     batch = torch.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )
+    rows = FullCovariance(state.rows.dense())  # cheaper rows would approximate between blocks
+    state = MemoryState._trusted(state._mean, rows, state.dtype)
     total = state._mean.new_zeros(batch)
     for block in episode.blocks(state.num_rows):
         if block.num_items == 0:

@@ -54,4 +54,6 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
 def _spread(state: MemoryState, weights: Tensor) -> Tensor:
     """w' U w, (..., T), in float64."""
     blocks = map(linalg.widen, weights.split(BLOCK, dim=-2))
-    return torch.cat([(state.rows.times(W) * W).sum(-1) for W in blocks], dim=-1)
+    spread = torch.cat([(state.rows.times(W) * W).sum(-1) for W in blocks], dim=-1)
+    batch = checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+    return spread.expand(*batch, -1)  # episodes that share weights share a covariance

@@ -38,16 +38,24 @@ class MemoryState:
         checks.alike(mean=mean, cov=rows.first_tensor)
         checks.finite("mean", mean)
         checks.size("mean", mean, -2, rows.num_rows, "the K rows of cov")
+        if mean.shape[-2] == 0 or mean.shape[-1] == 0:
+            raise KanervaError(
+                "mean",
+                expected="at least one row and one column",
+                got=f"shape {tuple(mean.shape)}",
+                fix="Choose K and C of at least 1.",
+            )
         batch = checks.broadcastable(mean=mean.shape[:-2], cov=rows.batch_shape)
         self._fill(
-            linalg.widen(mean).expand(*batch, *mean.shape[-2:]),
-            rows.map(linalg.widen).with_batch(batch),
+            _snapshot(mean).expand(*batch, *mean.shape[-2:]),
+            rows.map(_snapshot).with_batch(batch),
             mean.dtype,
+            False,
         )
 
     @classmethod
     def _trusted(
-        cls, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, *, per_column: bool = False
+        cls, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, per_column: bool = False
     ) -> "MemoryState":
         """A state from what the algebra itself made: float64, nothing checked."""
         state = cls.__new__(cls)
@@ -55,7 +63,7 @@ class MemoryState:
         return state
 
     def _fill(
-        self, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, per_column: bool = False
+        self, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, per_column: bool
     ) -> None:
         for name, value in (
             ("_mean", mean),
@@ -68,15 +76,19 @@ class MemoryState:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"MemoryState is immutable: make a new one instead of setting {name}")
 
+    def __reduce__(self):
+        """Copies and pickles; the default way would set attributes."""
+        return MemoryState._trusted, (self._mean, self.rows, self.dtype, self.per_column)
+
     @property
     def mean(self) -> Tensor:
         """R, (..., K, C)."""
-        return self._mean.to(self.dtype)
+        return self._mean.to(self.dtype, copy=True)
 
     @property
     def cov(self) -> Tensor:
         """U, (..., K, K); (..., C, K, K) when each column has its own."""
-        matrix = linalg.symmetrise(self.rows.dense()).to(self.dtype)
+        matrix = linalg.rounded_covariance(linalg.symmetrise(self.rows.dense()), self.dtype)
         columns = (self.code_size,) if self.per_column else ()
         return matrix.expand(*self.batch_shape, *columns, *matrix.shape[-2:])
 
@@ -108,7 +120,7 @@ class MemoryState:
                     got=str(target),
                     fix="A memory holds real numbers: use torch.float32 or torch.float64.",
                 )
-            return MemoryState._trusted(self._mean, self.rows, target, per_column=self.per_column)
+            return MemoryState._trusted(self._mean, self.rows, target, self.per_column)
         return self._map(lambda tensor: tensor.to(target))
 
     def detach(self) -> "MemoryState":
@@ -117,9 +129,7 @@ class MemoryState:
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> "MemoryState":
         rows = self.rows.map(function)
-        return MemoryState._trusted(
-            function(self._mean), rows, self.dtype, per_column=self.per_column
-        )
+        return MemoryState._trusted(function(self._mean), rows, self.dtype, self.per_column)
 
     def _with_batch(self, batch_shape: torch.Size) -> "MemoryState":
         """Broadcast to these leading dimensions (not for `per_column` states)."""
@@ -140,7 +150,7 @@ class MemoryState:
     def _from_columns(self) -> "MemoryState":
         """Undo `_by_column`, each column keeping its covariance."""
         mean = self._mean.squeeze(-1).mT
-        return MemoryState._trusted(mean, self.rows, self.dtype, per_column=True)
+        return MemoryState._trusted(mean, self.rows, self.dtype, True)
 
     def __repr__(self) -> str:
         kind = type(self.rows).__name__ + (" per column" if self.per_column else "")
@@ -149,3 +159,18 @@ class MemoryState:
             f"MemoryState({batch}num_rows={self.num_rows}, code_size={self.code_size}, "
             f"{kind}, {self.dtype}, {self.device})"
         )
+
+
+def check_memory(argument: str, value: object) -> None:
+    if not isinstance(value, MemoryState):
+        raise KanervaError(
+            argument,
+            expected="a MemoryState",
+            got=type(value).__name__,
+            fix="A memory is a distribution: MemoryState(mean, cov), with torch.eye(K) to start.",
+        )
+
+
+def _snapshot(tensor: Tensor) -> Tensor:
+    """A float64 copy: what the caller does to its tensor later does not reach the memory."""
+    return tensor.to(linalg.WORKING_DTYPE, copy=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.memory import checks
 from kanerva.memory.episode import BLOCK, Episode, check_fits, checked_episode
-from kanerva.memory.state import MemoryState
+from kanerva.memory.state import MemoryState, check_memory
 
 
 def condition(
@@ -49,6 +49,7 @@ def condition(
             Time and memory of the covariance grow C-fold.
 
     """
+    check_memory("prior", prior)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_fits(prior, episode)
@@ -84,6 +85,8 @@ class Surprise(NamedTuple):
     """Delta, (..., T, C)."""
     cross: Tensor
     """Sigma_c, (..., T, K)."""
+    cov: Tensor
+    """Sigma_z, (..., T, T)."""
     factor: Tensor
     """L, (..., T, T), with L L' = Sigma_z."""
 
@@ -95,15 +98,14 @@ def surprise(state: MemoryState, episode: Episode) -> Surprise:
     Sigma_c = state.rows.times(W)
     Sigma_z = linalg.add_diagonal(Sigma_c @ W.mT, noise)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
-    return Surprise(Delta, Sigma_c, L)
+    return Surprise(Delta, Sigma_c, Sigma_z, L)
 
 
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
     """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
-    Delta, Sigma_c, L = surprise(state, episode)
-    whitened = linalg.solve_lower(L, Sigma_c)
-    gain = linalg.solve_upper(L, whitened).mT  # Sigma_c' Sigma_z^-1
-    mean = state._mean + gain @ Delta
+    Delta, Sigma_c, Sigma_z, L = surprise(state, episode)
+    whitened, gain = linalg.solve_whitened(Sigma_z, L, Sigma_c)  # gain' = Sigma_c' Sigma_z^-1
+    mean = state._mean + gain.mT @ Delta
     rows = state.rows.after_items(episode.weights, episode.noise, whitened)
     return MemoryState._trusted(mean, rows, state.dtype)
 

@@ -1,0 +1,25 @@
+"""Checks of options that several commands share."""
+
+from pathlib import Path
+
+from kanerva.errors import KanervaError
+
+
+def check_seed(seed: int) -> None:
+    if not 0 <= seed < 2**63:
+        raise KanervaError(
+            "--seed",
+            expected="a whole number from 0 to 2^63 - 1",
+            got=str(seed),
+            fix="Any small number will do.",
+        )
+
+
+def check_picture(path: Path) -> None:
+    if path.suffix.lower() != ".png":
+        raise KanervaError(
+            "--picture",
+            expected="a file name that ends in .png",
+            got=f"'{path}'",
+            fix="Name a file, for example runs/demo.png.",
+        )
