@@ -14,14 +14,14 @@ test: $(DEV_READY)
 	$(BIN)/pytest
 
 check: $(DEV_READY)
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests experiments
+	$(BIN)/ruff check src tests experiments
 	$(BIN)/pyright
 	$(BIN)/pytest
 
 format: $(DEV_READY)
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests experiments
+	$(BIN)/ruff check --fix src tests experiments
 
 bench: $(READY)
 	$(BIN)/kanerva bench

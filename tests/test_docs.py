@@ -45,7 +45,16 @@ def test_readme_commands_exist():
 def test_file_map_is_true():
     mapped = set(re.findall(r"^\| `([^`]+\.py)` \|", README, re.MULTILINE))
     listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "src", "tests"],
+        [
+            "git",
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "src",
+            "tests",
+            "experiments",
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,

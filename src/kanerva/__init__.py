@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         recall,
         sample_memory,
     )
+    from kanerva.models.bound import Bound
+    from kanerva.models.checkpoint import load
+    from kanerva.models.kanerva_machine import KanervaMachine
+    from kanerva.models.vae import VAE
 
 __version__ = "0.1.0"
 
@@ -43,20 +47,28 @@ _HOMES = {
         "recall",
         "sample_memory",
     ),
+    "kanerva.models.bound": ("Bound",),
+    "kanerva.models.checkpoint": ("load",),
+    "kanerva.models.kanerva_machine": ("KanervaMachine",),
+    "kanerva.models.vae": ("VAE",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "VAE",
+    "Bound",
     "DiagonalCovariance",
     "Evidence",
     "FullCovariance",
     "JitterWarning",
     "KanervaError",
+    "KanervaMachine",
     "LowRankCovariance",
     "MemoryState",
     "NotPositiveDefiniteError",
     "Prediction",
     "condition",
+    "load",
     "log_evidence",
     "log_prob",
     "memory_kl",

@@ -15,7 +15,11 @@ def main(args: Sequence[str] | None = None) -> None:
     from kanerva.cli.commands import parse
     from kanerva.errors import KanervaError
 
-    command = parse(sys.argv[1:] if args is None else args)
+    try:
+        command = parse(sys.argv[1:] if args is None else args)
+    except BrokenPipeError:  # `--help | head`
+        _silence()
+        sys.exit(0)
     import torch  # noqa: F401  every command needs it; importing it swallows interrupts
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,8 +30,8 @@ def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
     try:
         command()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output went away
+        _silence()
     except (mistake, OSError) as error:
         print(f"kanerva: {error}", file=sys.stderr)
         return 2
@@ -35,6 +39,11 @@ def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
         print("kanerva: stopped", file=sys.stderr)
         return 130
     return 0
+
+
+def _silence() -> None:
+    """Nobody reads any more: let Python's own flush at the end write to nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(signal_number: int, frame: object) -> None:

@@ -15,6 +15,13 @@ def check_seed(seed: int) -> None:
         )
 
 
+def check_positive(option: str, value: int) -> None:
+    if value < 1:
+        raise KanervaError(
+            option, expected="a whole number of at least 1", got=str(value), fix="Raise it."
+        )
+
+
 def check_picture(path: Path) -> None:
     if path.suffix.lower() != ".png":
         raise KanervaError(

@@ -8,16 +8,13 @@ Shapes: K rows, C columns; leading dimensions are free and broadcast.
 
 import math
 
-import torch
 from torch import Tensor
 
 from kanerva import linalg
 
 
-def sample(mean: Tensor, factor: Tensor, *, generator: torch.Generator | None = None) -> Tensor:
+def sample(mean: Tensor, factor: Tensor, noise: Tensor) -> Tensor:
     """R + L E with E standard normal, reparametrised: gradients flow to R and L."""
-    shape = torch.broadcast_shapes(mean.shape[:-2], factor.shape[:-2]) + mean.shape[-2:]
-    noise = torch.randn(shape, dtype=mean.dtype, device=mean.device, generator=generator)
     return mean + factor @ noise
 
 

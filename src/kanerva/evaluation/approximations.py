@@ -50,8 +50,9 @@ def measure(generator: torch.Generator) -> list[Approximation]:
 def row_covariances(num_items: int, generator: torch.Generator) -> list[Approximation]:
     W, Z, queries = _episodes(num_items, generator)
     ones = torch.ones(NUM_ROWS, dtype=torch.float64)
-    kinds: dict[str, RowCovariance] = {"diagonal": DiagonalCovariance(ones)} | {
-        f"low rank {rank}": LowRankCovariance(ones, rank=rank) for rank in RANKS
+    kinds: dict[str, RowCovariance] = {
+        "diagonal": DiagonalCovariance(ones),
+        **{f"low rank {rank}": LowRankCovariance(ones, rank=rank) for rank in RANKS},
     }
     mean = torch.zeros(NUM_ROWS, CODE_SIZE, dtype=torch.float64)
     exact = condition(MemoryState(mean, torch.diag(ones)), W, Z, noise_var=NOISE_VAR)

@@ -14,12 +14,26 @@ from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.write import _write, surprise
 
 
-def sample_memory(state: MemoryState, *, generator: torch.Generator | None = None) -> Tensor:
-    """M ~ MN(R, U, I), (..., K, C), reparametrised: gradients flow to R and U."""
+def sample_memory(
+    state: MemoryState,
+    *,
+    generator: torch.Generator | None = None,
+    noise: Tensor | None = None,
+) -> Tensor:
+    """M ~ MN(R, U, I), (..., K, C), reparametrised: gradients flow to R and U.
+
+    `noise`, standard normal numbers of that shape, takes the place of drawing them.
+    """
     check_memory("state", state)
+    if noise is None:
+        shape = (*state.batch_shape, state.num_rows, state.code_size)
+        wide = linalg.WORKING_DTYPE
+        noise = torch.randn(shape, dtype=wide, device=state.device, generator=generator)
     if state.per_column:
-        return sample_memory(state._by_column(), generator=generator).squeeze(-1).mT
-    return matrix_normal.sample(state._mean, _factor(state), generator=generator).to(state.dtype)
+        columns = noise.mT.unsqueeze(-1)
+        return sample_memory(state._by_column(), noise=columns).squeeze(-1).mT
+    sample = matrix_normal.sample(state._mean, _factor(state), linalg.widen(noise))
+    return sample.to(state.dtype)
 
 
 def log_prob(state: MemoryState, memory: Tensor) -> Tensor:

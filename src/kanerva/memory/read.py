@@ -45,8 +45,8 @@ def predict(state: MemoryState, weights: Tensor, *, noise_var: float | Tensor = 
 
 def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     """W R, widened a block at a time; nothing to gain from blocks where nothing is widened."""
-    if weights.dtype == linalg.WORKING_DTYPE:
-        return (weights @ state._mean).to(state.dtype)
+    if weights.dtype == linalg.WORKING_DTYPE or weights.shape[-2] <= BLOCK:
+        return (linalg.widen(weights) @ state._mean).to(state.dtype)
     blocks = weights.split(BLOCK, dim=-2)
     return torch.cat([(linalg.widen(W) @ state._mean).to(state.dtype) for W in blocks], dim=-2)
 

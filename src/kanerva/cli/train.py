@@ -1,0 +1,68 @@
+"""`kanerva train RECIPE`: a run folder with config, metrics and checkpoints."""
+
+import dataclasses
+import json as jsonlib
+from pathlib import Path
+
+from kanerva.training.config import Config
+
+
+def train(
+    config: Config,
+    recipe: str,
+    *,
+    out: Path | None = None,
+    data: Path | None = None,
+    resume: bool = False,
+    device: str | None = None,
+    tensorboard: bool = False,
+    json: bool = False,
+) -> None:
+    """Run, or go on with, a training; the command line calls it for the recipe of that name."""
+    from kanerva.cli.show import TrainingDisplay
+    from kanerva.models.checkpoint import write_atomically
+    from kanerva.training.parallel import Parallel
+    from kanerva.training.run import Run
+
+    folder = out or Path("runs") / recipe
+    _check_folder(folder, resume)
+    parallel = Parallel.from_environment(device)
+    run = Run(config, folder, data=data, parallel=parallel)
+    if resume:
+        run.resume()
+    elif parallel.is_first:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metrics.jsonl").unlink(missing_ok=True)
+        settings = {"recipe": recipe, **dataclasses.asdict(config)}
+        write_atomically(folder / "config.json", jsonlib.dumps(settings, indent=2).encode())
+    quiet = json or not parallel.is_first
+    try:
+        with TrainingDisplay(run, quiet=quiet, tensorboard=tensorboard) as display:
+            run.go(display.row)
+        agree = parallel.agree(run.step.flat.vector)
+    finally:
+        parallel.close()
+    if json and parallel.is_first:
+        last = (folder / "metrics.jsonl").read_text().splitlines()[-1]
+        report = {"folder": str(folder), **jsonlib.loads(last), "parameters_agree": agree}
+        print(jsonlib.dumps(report))
+
+
+def _check_folder(folder: Path, resume: bool) -> None:
+    from kanerva.errors import KanervaError
+
+    begun = any(folder.glob("checkpoint-*.safetensors"))
+    if begun and not resume:
+        raise KanervaError(
+            "--out",
+            expected="a folder without checkpoints",
+            got=f"'{folder}', where a run has begun",
+            fix="Add --resume to go on with it, or name another folder with --out.",
+        )
+    if resume and not begun:
+        raise KanervaError(
+            "--resume",
+            expected="a folder with a checkpoint",
+            got=f"'{folder}', which has none",
+            fix="Leave --resume out to start.",
+        )

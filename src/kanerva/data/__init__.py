@@ -1,0 +1,9 @@
+"""Data: files in, tensors out. Knows nothing of models."""
+
+from kanerva.data.dataset import Dataset
+from kanerva.data.download import fetch
+from kanerva.data.episodes import EpisodeSampler
+from kanerva.data.glyphs import render_glyphs
+from kanerva.data.load import DATASETS, load_dataset
+
+__all__ = ["DATASETS", "Dataset", "EpisodeSampler", "fetch", "load_dataset", "render_glyphs"]

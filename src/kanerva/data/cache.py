@@ -1,0 +1,95 @@
+"""What was read once is kept as one safetensors file, and read from there in a moment.
+
+The name of the file is a digest of the data set's name, its options, the version of the readers
+and the size and time of every source file: a changed source is another file.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from kanerva.data.collection import Collection, bounds
+from kanerva.data.files import list_folder
+from kanerva.data.places import cache_folder
+
+VERSION = 1
+"""Raised when a reader makes other pixels, labels or splits from the same files."""
+_OPTIONAL = ("alphabets", "drawers")
+
+
+def cache_path(name: str, sources: Iterable[Path], **options: object) -> Path:
+    """Where the data set made from these files with these options is kept."""
+    key = json.dumps([VERSION, name, options, [_fingerprint(source) for source in sources]])
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return cache_folder() / f"{name}-{digest}.safetensors"
+
+
+def load(path: Path, split: str) -> Collection | None:
+    """One split, its `sizes` those of the whole; None when it is not there or not whole."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads(file.metadata()["kanerva"])
+            start, stop = bounds(header["sizes"], split)
+            names = file.keys()
+            arrays = {name: file.get_slice(name)[start:stop] for name in names}
+            return Collection(
+                **arrays,
+                sizes=tuple(header["sizes"]),
+                class_names=tuple(header["class_names"]),
+                encoding=header["encoding"],
+            )
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+
+
+def store(path: Path, collection: Collection) -> None:
+    """Write the file whole or not at all; a folder that cannot be written to only warns."""
+    arrays = {"images": collection.images, "labels": collection.labels}
+    for name in _OPTIONAL:
+        if (array := getattr(collection, name)) is not None:
+            arrays[name] = array
+    header = {
+        "sizes": collection.sizes,
+        "class_names": collection.class_names,
+        "encoding": collection.encoding,
+    }
+    data = save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={"kanerva": json.dumps(header)},
+    )
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        warnings.warn(
+            f"data is read anew each time, for {path.parent} cannot be written ({error}); "
+            "set KANERVA_CACHE to a folder that can",
+            stacklevel=2,
+        )
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _fingerprint(source: Path) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of every file."""
+    files = list_folder(source) if source.is_dir() else [""]
+    stats = [os.stat(os.path.join(source, path) if path else source) for path in files]
+    return [
+        (f"{source.name}/{path}", stat.st_size, stat.st_mtime_ns)
+        for path, stat in zip(files, stats, strict=True)
+    ]

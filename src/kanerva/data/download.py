@@ -1,0 +1,190 @@
+"""Downloads from where the data sets were published: resumed, checked, and whole or not at all."""
+
+import hashlib
+import http.client
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from kanerva.data.dataset import unknown
+from kanerva.data.places import data_folder
+from kanerva.data.progress import bar
+from kanerva.errors import KanervaError
+
+TIMEOUT = 30.0
+"""Seconds without a byte after which a connection counts as lost."""
+ATTEMPTS = 3
+"""Connections in a row that may break before we give up; each continues where the last ended."""
+MAX_BYTES = 2 * 2**30
+_BLOCK = 2**18
+_LOST = (URLError, http.client.HTTPException, ConnectionError, TimeoutError)
+
+
+class Remote(NamedTuple):
+    """A published file."""
+
+    url: str
+    md5: str | None
+    """None where no checksum is known: then only the reader of the file checks it."""
+
+    @property
+    def filename(self) -> str:
+        return self.url.rsplit("/", 1)[1]
+
+
+_LAKE = "https://github.com/brendenlake/omniglot/raw/master/python/"
+REMOTES = {
+    "omniglot": (
+        Remote(_LAKE + "images_background.zip", "68d2efa1b9178cc56df9314c21c6e718"),
+        Remote(_LAKE + "images_evaluation.zip", "6b91aef0f799c5bb55b94e3f2daec811"),
+    ),
+    "omniglot-burda": (
+        Remote("https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat", None),
+    ),
+    "cifar10": (
+        Remote(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            "c32a1d4ab5d03f1284b67883e8d87530",
+        ),
+    ),
+}
+
+
+class Fetched(NamedTuple):
+    """What became of one file."""
+
+    path: Path
+    state: str
+    """In words: downloaded or already there, and whether its checksum is the published one."""
+
+
+def fetch(
+    name: str,
+    data: Path | str | None = None,
+    *,
+    mirror: str | None = None,
+    show_progress: bool = True,
+) -> list[Fetched]:
+    """Download a data set's files into the data folder. A file that is there already is kept.
+
+    Args:
+        name: omniglot, omniglot-burda or cifar10.
+        data: the folder to put them in; by default KANERVA_DATA, else ./data.
+        mirror: another address (http or https) that has the same files.
+        show_progress: a bar on stderr, if that is a terminal.
+
+    """
+    if name == "glyphs":
+        return []
+    if name not in REMOTES:
+        raise unknown("name", name, tuple(REMOTES))
+    if mirror is not None and not re.match(r"https?://", mirror):
+        raise KanervaError(
+            "mirror",
+            expected="an address that begins with http:// or https://",
+            got=repr(mirror),
+            fix="Files on this machine need no download: say where they are with --data.",
+        )
+    folder = data_folder(data)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    for remote in REMOTES[name]:
+        if mirror is not None:
+            remote = remote._replace(url=f"{mirror.rstrip('/')}/{remote.filename}")
+        results.append(download(remote, folder, show_progress=show_progress))
+    return results
+
+
+def download(remote: Remote, folder: Path, *, show_progress: bool = True) -> Fetched:
+    """One file, by way of FILE.part, which a later call continues."""
+    path = folder / remote.filename
+    if path.exists():
+        same = remote.md5 is None or _md5(path) == remote.md5
+        note = "" if same else ", with another checksum than the published file"
+        return Fetched(path, "already there" + note)
+    part = path.with_name(path.name + ".part")
+    for attempt in range(1, ATTEMPTS + 1):
+        before = _size(part)
+        try:
+            _continue(remote, part, show_progress)
+            break
+        except _LOST as error:
+            stuck = _size(part) <= before
+            if attempt == ATTEMPTS or (stuck and isinstance(error, URLError)):
+                raise _failed(remote, path, part, error) from None
+    if remote.md5 is not None and (got := _md5(part)) != remote.md5:
+        part.unlink()
+        raise KanervaError(
+            remote.url,
+            expected=f"a file with md5 {remote.md5}",
+            got=got,
+            fix="It was thrown away. Try again; if that does not help, the address has changed.",
+        )
+    os.replace(part, path)
+    checked = "checksum right" if remote.md5 else "no checksum is published"
+    return Fetched(path, f"downloaded, {checked}")
+
+
+def _continue(remote: Remote, part: Path, show: bool) -> None:
+    """Append what is missing to the part, or begin anew where the server cannot continue."""
+    start = _size(part)
+    headers = {"User-Agent": "kanerva"} | ({"Range": f"bytes={start}-"} if start else {})
+    try:
+        response = urlopen(Request(remote.url, headers=headers), timeout=TIMEOUT)
+    except HTTPError as error:
+        error.close()
+        whole = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
+        if error.code == 416 and start:  # nothing after what we have: all of it, or too much
+            if whole is None or int(whole[1]) != start:
+                part.unlink()
+                _continue(remote, part, show)
+            return
+        raise
+    with response:
+        match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+        continues = response.status == 206 and match is not None and int(match[1]) == start
+        if not continues:
+            start = 0
+        length = response.headers.get("Content-Length")
+        end = None if length is None else start + int(length)
+        with (
+            part.open("ab" if continues else "wb") as file,
+            bar(remote.filename, total=end, done=start, show=show, in_bytes=True) as advance,
+        ):
+            while block := response.read(_BLOCK):
+                if file.tell() + len(block) > MAX_BYTES:
+                    raise KanervaError(
+                        remote.url,
+                        expected=f"a file of at most {MAX_BYTES:,} bytes",
+                        got="more",
+                        fix="This is not the published file: check the address.",
+                    )
+                file.write(block)
+                advance(len(block))
+            file.flush()
+            os.fsync(file.fileno())
+    if end is not None and _size(part) < end:
+        raise ConnectionError(f"the connection ended after {_size(part):,} of {end:,} bytes")
+
+
+def _failed(remote: Remote, path: Path, part: Path, error: Exception) -> KanervaError:
+    kept = f"; {_size(part):,} bytes are kept and will be continued" if _size(part) else ""
+    return KanervaError(
+        remote.url,
+        expected="an answer with the file",
+        got=" ".join(str(error).split()) + kept,
+        fix=f"Try again, or get the file elsewhere and put it at {path.resolve()}.",
+    )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+    return digest.hexdigest()

@@ -1,0 +1,83 @@
+"""Any folder of images as a data set of one's own."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from kanerva.data.collection import Collection, in_order, seeded_parts
+from kanerva.data.files import list_folder, read_files
+from kanerva.data.pictures import open_image, to_array
+from kanerva.data.progress import tracked
+from kanerva.errors import KanervaError
+
+NOT_IMAGES = {".txt", ".json", ".md", ".csv"}
+"""Files that often lie beside images. Any other that is no image is an error that names it."""
+_GREY_MODES = {"1", "L", "LA", "I", "I;16", "I;16B"}
+
+
+def find(folder: Path) -> list[Path]:
+    """The folder itself, if it has images."""
+    _image_files(folder)
+    return [folder]
+
+
+def is_grey(folder: Path) -> bool:
+    """Whether the first image has no colour: the rest is read in its way, unless told."""
+    path = folder / _image_files(folder)[0]
+    return open_image(path.read_bytes(), str(path)).mode in _GREY_MODES
+
+
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+    """Classes are sub-folders. `train` and `test` are used where both exist, else a seeded fifth
+    is for test; a seeded tenth of the rest is for validation.
+    """
+    (folder,) = sources
+    files, total = read_files(folder), len(_image_files(folder))
+    images, paths = [], []
+    with tracked(files, total=total, description=folder.name, show=show_progress) as entries:
+        for path, data in entries:
+            if not _is_note(path):
+                image = open_image(data, str(folder / path))
+                images.append(to_array(image, size=size, grey=grey))
+                paths.append(path.split("/"))
+    has_split = {"train", "test"} <= {parts[0] for parts in paths if len(parts) > 1}
+    is_test = None
+    if has_split:
+        outside = [parts for parts in paths if parts[0] not in ("train", "test")]
+        if outside:
+            raise KanervaError(
+                str(folder / "/".join(outside[0])),
+                expected="every image under train or test, for both exist",
+                got="one beside them",
+                fix="Move it into one of the two, or rename them.",
+            )
+        is_test = np.array([parts[0] == "test" for parts in paths])
+        paths = [parts[1:] for parts in paths]
+    classes = ["/".join(parts[:-1]) or folder.name for parts in paths]
+    class_names = sorted(set(classes))
+    class_of = {name: number for number, name in enumerate(class_names)}
+    collection = Collection(
+        images=np.stack(images),
+        labels=np.array([class_of[name] for name in classes]),
+        sizes=(0, 0, 0),
+        class_names=tuple(class_names),
+        encoding=f"image files, Pillow resized to {size} x {size}",
+    )
+    return in_order(collection, seeded_parts(is_test, len(images)))
+
+
+def _image_files(folder: Path) -> list[str]:
+    paths = [path for path in list_folder(folder) if not _is_note(path)]
+    if not paths:
+        raise KanervaError(
+            "name",
+            expected=f"images in {folder}, one sub-folder a class, or all in one",
+            got="none",
+            fix="Put images there, or name a data set.",
+        )
+    return paths
+
+
+def _is_note(path: str) -> bool:
+    return os.path.splitext(path)[1].lower() in NOT_IMAGES

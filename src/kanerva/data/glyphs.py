@@ -1,0 +1,128 @@
+"""`glyphs`: a data set that needs no file. Letterforms as if many hands had drawn them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from kanerva.data.collection import FIT, TEST, VALID, Collection, in_order
+from kanerva.data.hershey import Glyph, draw_strokes, glyphs
+from kanerva.data.pictures import FILTER
+from kanerva.data.progress import tracked
+from kanerva.errors import KanervaError
+
+NUM_FIT, NUM_VALID, NUM_TEST = 10, 2, 4
+"""Drawings of each glyph."""
+SIZE = 28
+FINER = 4
+"""Drawn this many times larger, then down-sampled as Omniglot is."""
+PENS = (2, 3, 3, 4)
+"""Widths at that size: Omniglot's strokes are about 3 wide at its own size of 105."""
+BLOCK = 1024
+"""Drawings whose points are moved together."""
+
+
+def find(folder: Path) -> list[Path]:
+    """No files: the letterforms come with a package."""
+    return []
+
+
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+    """The same drawings each time, by a fixed seed."""
+    each = NUM_FIT + NUM_VALID + NUM_TEST
+    labels = np.repeat(np.arange(len(glyphs())), each)
+    collection = Collection(
+        images=_render(labels, seed=0, size=size, show_progress=show_progress),
+        labels=labels,
+        sizes=(0, 0, 0),
+        class_names=tuple(glyph.name for glyph in glyphs()),
+        encoding="Hershey letterforms drawn with a jittered pen, Pillow down-sampled",
+    )
+    parts = np.repeat([FIT, VALID, TEST], [NUM_FIT, NUM_VALID, NUM_TEST])
+    return in_order(collection, np.tile(parts, len(glyphs())))
+
+
+def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZE) -> Tensor:
+    """New drawings, as many as `classes` has numbers: uint8 (N, 1, size, size), ink 255."""
+    numbers = np.asarray(list(classes), dtype=np.int64)
+    wrong = numbers[(numbers < 0) | (numbers >= len(glyphs()))]
+    if len(wrong):
+        raise KanervaError(
+            "classes",
+            expected=f"numbers from 0 to {len(glyphs()) - 1}",
+            got=str(wrong[0]),
+            fix='They are the labels of load_dataset("glyphs", ...).',
+        )
+    return torch.from_numpy(_render(numbers, seed=seed, size=size, show_progress=False))
+
+
+def _render(numbers: np.ndarray, *, seed: int, size: int, show_progress: bool) -> np.ndarray:
+    images = np.empty((len(numbers), 1, size, size), np.uint8)
+    generator = np.random.default_rng(seed)
+    canvas = size * FINER
+    starts = range(0, len(numbers), BLOCK)
+    with tracked(starts, total=len(starts), description="glyphs", show=show_progress) as blocks:
+        for start in blocks:
+            drawings = _drawings(numbers[start : start + BLOCK], generator, canvas)
+            for number, (glyph, points, width) in enumerate(drawings, start=start):
+                picture = Image.new("L", (canvas, canvas))
+                draw_strokes(picture, points, glyph.ends, width)
+                images[number, 0] = np.asarray(picture.resize((size, size), FILTER))
+    return images
+
+
+def _drawings(
+    numbers: np.ndarray, generator: np.random.Generator, canvas: int
+) -> list[tuple[Glyph, np.ndarray, int]]:
+    """Each glyph turned, sheared, stretched, bent and moved; its points on a square canvas."""
+    chosen = [glyphs()[number] for number in numbers]
+    counts = [len(glyph.points) for glyph in chosen]
+    of = np.repeat(np.arange(len(chosen)), counts)
+    points = np.concatenate([glyph.points for glyph in chosen])
+    points = points + _wobble(points, of, len(chosen), generator)
+    points = np.einsum("pij,pj->pi", _hands(len(chosen), generator)[of], points)
+    starts = np.cumsum([0, *counts[:-1]])
+    low = np.minimum.reduceat(points, starts)
+    high = np.maximum.reduceat(points, starts)
+    margin = 0.12
+    room = np.maximum(2 - margin - (high - low), 0) / 2  # the canvas spans -1 to 1
+    place = np.clip(0.12 * generator.standard_normal(room.shape), -room, room)
+    points = points + (place - (low + high) / 2)[of]
+    pixels = np.split((points + 1) * (canvas / 2), starts[1:])
+    widths = generator.choice(PENS, len(chosen)) * canvas / (SIZE * FINER)
+    return list(
+        zip(chosen, pixels, np.maximum(widths.round(), 1).astype(int).tolist(), strict=True)
+    )
+
+
+def _hands(count: int, generator: np.random.Generator) -> np.ndarray:
+    """Random matrices (count, 2, 2): a size, a stretch, a slant and a turn."""
+    size = generator.uniform(0.5, 0.78, count)
+    stretch = np.exp(0.1 * generator.standard_normal(count))
+    slant = 0.15 * generator.standard_normal(count)
+    angle = 0.12 * generator.standard_normal(count)
+    zero, one = np.zeros(count), np.ones(count)
+    scale = _matrices(size * stretch, zero, zero, size / stretch)
+    shear = _matrices(one, slant, zero, one)
+    turn = _matrices(np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle))
+    return turn @ shear @ scale
+
+
+def _matrices(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    return np.stack([a, b, c, d], axis=-1).reshape(-1, 2, 2)
+
+
+def _wobble(
+    points: np.ndarray, of: np.ndarray, count: int, generator: np.random.Generator
+) -> np.ndarray:
+    """A smooth displacement of the plane, another for each drawing: three waves along x and y."""
+    moved = np.zeros_like(points)
+    for _ in range(3):
+        direction = generator.normal(0, 2.5, (count, 2))[of]
+        phase = generator.uniform(0, 2 * np.pi, count)[of]
+        height = generator.normal(0, 0.045, (count, 2))[of]
+        moved += height * np.sin((direction * points).sum(1) + phase)[:, None]
+    return moved

@@ -1,0 +1,92 @@
+"""Real letterforms as strokes: the Hershey fonts, digitised by hand in 1967 for pen plotters."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+PLAIN_FONTS = ("futural", "rowmans", "greeks", "cursive", "scripts", "japanese", "cyrillic")
+"""Looked at first, so that of letters that look alike the one with the fewest strokes stays."""
+CAP_HEIGHT = 21
+"""Of a capital letter in font units. Smaller glyphs (a full stop) are not blown up to its size."""
+ALIKE = 0.97
+"""Cosine of two blurred pictures from which on one of them is left out."""
+STEP = 0.15
+"""Longest piece of a stroke, as a part of half a glyph's extent: so that lines can bend."""
+
+
+class Glyph(NamedTuple):
+    """A letterform in a box from -1 to 1."""
+
+    name: str
+    """Font and character."""
+    points: np.ndarray
+    """(P, 2), x to the right and y down, stroke after stroke."""
+    ends: tuple[int, ...]
+    """Where each stroke ends among the points."""
+
+
+@lru_cache(maxsize=1)
+def glyphs() -> tuple[Glyph, ...]:
+    """Every letterform of the 32 fonts that has ink, without those that look like another."""
+    from HersheyFonts import HersheyFonts
+
+    fonts = HersheyFonts()
+    names = sorted(fonts.default_font_names)
+    every: list[Glyph] = []
+    for font in (*PLAIN_FONTS, *(name for name in names if name not in PLAIN_FONTS)):
+        fonts.load_default_font(font)
+        for character, glyph in sorted(fonts.all_glyphs.items()):
+            strokes = [stroke for stroke in glyph.strokes if len(stroke) > 1]
+            if strokes:
+                every.append(_glyph(f"{font}/{character}", strokes))
+    return tuple(every[number] for number in _unlike(every))
+
+
+def _glyph(name: str, strokes: list[list[tuple[int, int]]]) -> Glyph:
+    every = np.concatenate([np.asarray(stroke, float) for stroke in strokes])
+    low, high = every.min(0), every.max(0)
+    scale = 2 / max(*(high - low), 0.75 * CAP_HEIGHT)
+    centre = (low + high) / 2
+    pieces = [_divided((np.asarray(stroke, float) - centre) * scale) for stroke in strokes]
+    ends = np.cumsum([len(piece) for piece in pieces]).tolist()
+    return Glyph(name, np.concatenate(pieces), tuple(ends))
+
+
+def _divided(stroke: np.ndarray) -> np.ndarray:
+    """The same line through more points, none further than STEP from the next."""
+    length = np.hypot(*np.diff(stroke, axis=0).T)
+    counts = np.maximum(np.ceil(length / STEP), 1)
+    knots = np.concatenate([[0], np.cumsum(counts)])
+    at = np.arange(knots[-1] + 1)
+    return np.stack([np.interp(at, knots, column) for column in stroke.T], axis=1)
+
+
+def _unlike(every: list[Glyph]) -> list[int]:
+    """Numbers of glyphs none of which looks like an earlier one."""
+    pictures = np.stack([_blurred(glyph) for glyph in every]).reshape(len(every), -1)
+    pictures /= np.linalg.norm(pictures, axis=1, keepdims=True)
+    alike = pictures @ pictures.T > ALIKE
+    kept: list[int] = []
+    for number in range(len(every)):
+        if not alike[number, kept].any():
+            kept.append(number)
+    return kept
+
+
+def _blurred(glyph: Glyph) -> np.ndarray:
+    """A picture in which lines of nearly the same place overlap."""
+    picture = Image.new("L", (56, 56))
+    draw_strokes(picture, glyph.points * 24 + 28, glyph.ends, width=6)
+    return np.asarray(picture.resize((14, 14), Image.Resampling.BILINEAR), np.float32)
+
+
+def draw_strokes(picture: Image.Image, points: np.ndarray, ends: tuple[int, ...], width: int):
+    """Draw with a pen of this width, in pixels."""
+    pen = ImageDraw.Draw(picture)
+    flat = points.reshape(-1).tolist()
+    start = 0
+    for end in ends:
+        pen.line(flat[2 * start : 2 * end], fill=255, width=width)
+        start = end

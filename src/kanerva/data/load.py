@@ -1,0 +1,180 @@
+"""`load_dataset`: a name and a split in, images and labels out."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
+from kanerva.data.collection import Collection
+from kanerva.data.dataset import SPLITS, Dataset, check_likelihood, unknown
+from kanerva.data.places import data_folder
+from kanerva.errors import KanervaError
+
+
+class Source(NamedTuple):
+    """How a data set is found and read, and what it is when nothing else is asked for."""
+
+    find: Callable[[Path], list[Path]]
+    """Its files in the data folder, or an error that says what to put there."""
+    read: Callable[..., Collection]
+    size: int
+    grey: bool
+    likelihood: str
+    binarisation: str
+    """With a Bernoulli likelihood."""
+    any_size: bool
+    """Whether its images can be made at another size."""
+
+
+SOURCES = {
+    "omniglot": Source(
+        omniglot.find, omniglot.read, 28, True, "bernoulli", "threshold20", any_size=True
+    ),
+    "omniglot-burda": Source(
+        burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", any_size=False
+    ),
+    "cifar10": Source(
+        cifar10.find, cifar10.read, cifar10.SIZE, False, "gaussian", "stochastic", any_size=False
+    ),
+    "glyphs": Source(
+        glyphs.find, glyphs.read, glyphs.SIZE, True, "bernoulli", "threshold20", any_size=True
+    ),
+}
+DATASETS = tuple(SOURCES)
+"""Names that `load_dataset` knows; it takes the path of a folder of images, too."""
+MAX_SIZE = 1024
+
+
+def load_dataset(
+    name: str,
+    split: str,
+    *,
+    data: Path | str | None = None,
+    binarisation: str | None = None,
+    size: int | None = None,
+    grey: bool | None = None,
+    likelihood: str | None = None,
+    show_progress: bool = True,
+) -> Dataset:
+    """Read one split of a data set, from its files the first time and then from the cache.
+
+    Args:
+        name: one of `DATASETS`, or a path to a folder of images.
+        split: train, test, or fit and valid, the two parts of train.
+        data: the folder with the archives; by default KANERVA_DATA, else ./data.
+        binarisation: threshold20 or stochastic; by default what the data set is known with.
+        size: height and width; 28 and for colour 32 unless told.
+        grey: for a folder: grey or colour; by default as its first image.
+        likelihood: bernoulli or gaussian; by default gaussian for colour.
+        show_progress: a bar on stderr while files are read, if that is a terminal.
+
+    """
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    source, where = _source(name, data, grey, likelihood)
+    likelihood = likelihood or source.likelihood
+    if binarisation is None:
+        binarisation = source.binarisation if likelihood == "bernoulli" else "none"
+    check_likelihood(likelihood, binarisation)
+    size = _checked_size(name, source, size)
+    _check_grey(name, source, grey)
+    files = source.find(where)
+    title = name if name in SOURCES else where.name
+    part = _read_or_recall(title, source, files, split, size, show_progress)
+    if len(part.images) == 0:
+        raise KanervaError(
+            "split",
+            expected=f"images for {split}",
+            got=f"none of the {sum(part.sizes)} in {title}",
+            fix="Add images, or choose another split.",
+        )
+    return Dataset(
+        name=title,
+        split=split,
+        images=torch.from_numpy(part.images),
+        labels=torch.from_numpy(part.labels),
+        class_names=part.class_names,
+        likelihood=likelihood,
+        binarisation=binarisation,
+        encoding=part.encoding,
+        alphabets=_tensor(part.alphabets),
+        drawers=_tensor(part.drawers),
+    )
+
+
+def _source(
+    name: str, data: Path | str | None, grey: bool | None, likelihood: str | None
+) -> tuple[Source, Path]:
+    """How to read the data set, and the folder to look in."""
+    if name in SOURCES:
+        return SOURCES[name], data_folder(data)
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        if path.exists() or len(path.parts) > 1:
+            raise KanervaError(
+                "name",
+                expected=f"one of {', '.join(DATASETS)}, or a folder of images",
+                got=f"{name!r}, a file" if path.exists() else f"{name!r}, which is not there",
+                fix="Check the path; archives are named by what they hold, as in `omniglot`.",
+            )
+        raise unknown("name", name, DATASETS)
+    path = path.resolve()
+    if grey is None:
+        grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path))
+    likelihood = likelihood or ("bernoulli" if grey else "gaussian")
+    size = 28 if likelihood == "bernoulli" else 32
+    return Source(folder.find, folder.read, size, grey, likelihood, "stochastic", True), path
+
+
+def _checked_size(name: str, source: Source, size: int | None) -> int:
+    if size is None or size == source.size:
+        return source.size
+    whole = isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_SIZE
+    if whole and source.any_size:
+        return size
+    raise KanervaError(
+        "size",
+        expected=f"a whole number from 1 to {MAX_SIZE}" if source.any_size else str(source.size),
+        got=repr(size),
+        fix=f"{name} comes at {source.size} x {source.size}.",
+    )
+
+
+def _check_grey(name: str, source: Source, grey: bool | None) -> None:
+    if grey is not None and grey != source.grey:
+        raise KanervaError(
+            "grey",
+            expected=str(source.grey),
+            got=str(grey),
+            fix=f"{name} is {'grey' if source.grey else 'in colour'}; "
+            "only folders of images can be read either way.",
+        )
+
+
+def _read_or_recall(
+    title: str, source: Source, files: list[Path], split: str, size: int, show_progress: bool
+) -> Collection:
+    """One split, from the cache if it is there."""
+    safe = re.sub(r"[^\w.-]", "_", title)
+    path = cache.cache_path(safe, files, size=size, grey=source.grey)
+    part = cache.load(path, split)
+    if part is not None:
+        return part
+    whole = source.read(files, size=size, grey=source.grey, show_progress=show_progress)
+    cache.store(path, whole)
+    start, stop = whole.bounds(split)
+    return whole._replace(
+        images=whole.images[start:stop],
+        labels=whole.labels[start:stop],
+        alphabets=None if whole.alphabets is None else whole.alphabets[start:stop],
+        drawers=None if whole.drawers is None else whole.drawers[start:stop],
+    )
+
+
+def _tensor(array: np.ndarray | None) -> Tensor | None:
+    return None if array is None else torch.from_numpy(array)

@@ -1,0 +1,101 @@
+"""Omniglot (Lake et al. 2015): 1,623 characters of 50 alphabets, each by the same 20 drawers."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageChops
+
+from kanerva.data.collection import FIT, TEST, VALID, Collection, in_order
+from kanerva.data.files import read_files
+from kanerva.data.pictures import FILTER, open_image
+from kanerva.data.places import first_of, missing
+from kanerva.data.progress import tracked
+from kanerva.errors import KanervaError
+
+NUM_CHARACTERS = {"images_background": 964, "images_evaluation": 659}
+NUM_DRAWERS = 20
+LAST_FIT_DRAWER, LAST_TRAIN_DRAWER = 13, 15
+"""Drawers 1 to 15 train, of which 14 and 15 validate; 16 to 20 test: the sizes of Burda's split."""
+
+_PATH = re.compile(
+    r"(?P<part>images_\w+)/(?P<character>[^/]+/character\d+)/\d+_(?P<drawer>\d+)\.png"
+)
+_HOMES = ("", "omniglot/", "omniglot-py/")
+
+
+def find(folder: Path) -> list[Path]:
+    """The two archives, or the folders that were unpacked from them."""
+    sources = []
+    for part in NUM_CHARACTERS:
+        names = [home + part + suffix for home in _HOMES for suffix in (".zip", "")]
+        source = first_of(folder, *names)
+        if source is None:
+            raise missing("omniglot", folder, f"{part}.zip, or the folder {part},")
+        sources.append(source)
+    return sources
+
+
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+    """Every drawing, ink as 255, down-sampled to `size` x `size` and still grey."""
+    images: dict[tuple[str, str, int], np.ndarray] = {}
+    for part, source in zip(NUM_CHARACTERS, sources, strict=True):
+        total = NUM_CHARACTERS[part] * NUM_DRAWERS
+        files = read_files(source)
+        with tracked(files, total=total, description=part, show=show_progress) as entries:
+            for path, data in entries:
+                match = _PATH.search(f"{part}/{path}" if source.is_dir() else path)
+                if match and match["part"] == part:
+                    key = (part, match["character"], int(match["drawer"]))
+                    images[key] = _shrink(open_image(data, f"{source}: {path}"), size)
+        _check_complete(source, part, [key for key in images if key[0] == part])
+    return _collect(images)
+
+
+def _shrink(image: Image.Image, size: int) -> np.ndarray:
+    """The paper's recipe (section 4.2, footnote) but for the threshold, which episodes apply."""
+    inverted = ImageChops.invert(image.convert("L"))
+    return np.asarray(inverted.resize((size, size), FILTER))
+
+
+def _check_complete(source: Path, part: str, keys: list[tuple[str, str, int]]) -> None:
+    characters = sorted({character for _, character, _ in keys})
+    drawers = {drawer for *_, drawer in keys} | {0}
+    present = {(character, drawer) for _, character, drawer in keys}
+    absent = [
+        f"{character} by drawer {drawer}"
+        for character in characters
+        for drawer in range(1, NUM_DRAWERS + 1)
+        if (character, drawer) not in present
+    ]
+    if len(characters) == NUM_CHARACTERS[part] and not absent and max(drawers) == NUM_DRAWERS:
+        return
+    gaps = f"; missing {len(absent)} drawings, first {absent[0]}" if absent else ""
+    raise KanervaError(
+        str(source),
+        expected=f"{NUM_CHARACTERS[part]} characters by {NUM_DRAWERS} drawers as "
+        f"{part}/ALPHABET/characterNN/NNNN_DRAWER.png",
+        got=f"{len(characters)} characters in {len(keys)} drawings{gaps}",
+        fix="Run `kanerva data fetch omniglot`, or unpack the original archive again.",
+    )
+
+
+def _collect(images: dict[tuple[str, str, int], np.ndarray]) -> Collection:
+    keys = sorted(images)
+    class_names = list(dict.fromkeys(character for _, character, _ in keys))
+    alphabet_names = list(dict.fromkeys(name.split("/")[0] for name in class_names))
+    class_of = {name: number for number, name in enumerate(class_names)}
+    alphabet_of = {name: number for number, name in enumerate(alphabet_names)}
+    drawers = np.array([drawer for *_, drawer in keys])
+    parts = np.where(drawers <= LAST_FIT_DRAWER, FIT, VALID)
+    parts[drawers > LAST_TRAIN_DRAWER] = TEST
+    collection = Collection(
+        images=np.stack([images[key] for key in keys])[:, None],
+        labels=np.array([class_of[character] for _, character, _ in keys]),
+        sizes=(0, 0, 0),
+        class_names=tuple(class_names),
+        encoding="original PNG, Pillow down-sampled",
+        alphabets=np.array([alphabet_of[character.split("/")[0]] for _, character, _ in keys]),
+        drawers=drawers,
+    )
+    return in_order(collection, parts)

@@ -1,0 +1,50 @@
+"""Diagonal Gaussians: parameters from a network, samples, KL."""
+
+import math
+from typing import NamedTuple
+
+from torch import Tensor
+
+LOG_VAR_BOUND = 10.0
+
+
+class Gaussian(NamedTuple):
+    """N(mean, diag(exp(log_var)))."""
+
+    mean: Tensor
+    log_var: Tensor
+
+    def sample(self, noise: Tensor) -> Tensor:
+        """Reparametrised: `noise` is standard normal."""
+        return self.mean + (0.5 * self.log_var).exp() * noise
+
+    def log_prob_of(self, noise: Tensor) -> Tensor:
+        """Log-density of `sample(noise)`, summed over the last dimension."""
+        return standard_log_prob(noise) - 0.5 * self.log_var.sum(-1)
+
+
+def standard_log_prob(value: Tensor) -> Tensor:
+    """Of N(0, I), summed over the last dimension."""
+    return -0.5 * (value.square() + math.log(2 * math.pi)).sum(-1)
+
+
+def from_parameters(parameters: Tensor) -> Gaussian:
+    """A network's output (..., 2n) as mean and log-variance; no variance overflows or vanishes."""
+    mean, log_var = parameters.chunk(2, dim=-1)
+    return Gaussian(mean, log_var.clamp(-LOG_VAR_BOUND, LOG_VAR_BOUND))
+
+
+def kl_to_standard(posterior: Gaussian) -> Tensor:
+    """KL( N(m, v) || N(0, I) ), summed over the last dimension."""
+    mean, log_var = posterior
+    return 0.5 * (mean.square() + log_var.exp() - 1 - log_var).sum(-1)
+
+
+def kl(shift: Tensor, log_var: Tensor, prior_var: Tensor | float) -> Tensor:
+    """KL( N(m + shift, v) || N(m, prior_var) ), summed over the last dimension.
+
+    `prior_var` is a number or (..., 1): the same for every entry.
+    """
+    log_prior = prior_var.log() if isinstance(prior_var, Tensor) else math.log(prior_var)
+    inside = (shift.square() + log_var.exp()) / prior_var - 1 + log_prior - log_var
+    return 0.5 * inside.sum(-1)

@@ -1,0 +1,4 @@
+"""Modules with parameters: the Kanerva Machine and its VAE twin.
+
+Nothing is imported here: `kanerva.models.config` must load without torch.
+"""

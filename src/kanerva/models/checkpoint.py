@@ -1,0 +1,136 @@
+"""Models on disk: safetensors with their config in the metadata. Nothing loaded can run code."""
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from kanerva.errors import KanervaError
+from kanerva.models.build import build_model
+from kanerva.models.coder import Coder
+from kanerva.models.config import ModelConfig
+
+SCHEMA = "1"
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+    """Write a safetensors file whole or not at all: a temporary file, fsync, rename."""
+    words = {"schema": SCHEMA, **{name: json.dumps(value) for name, value in metadata.items()}}
+    contents = {name: _own(tensor) for name, tensor in tensors.items()}
+    write_atomically(path, to_bytes(contents, words))
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """A copy that shares no memory: parameters are views of one vector while training."""
+    return tensor.detach().cpu().contiguous().clone()
+
+
+def write_atomically(path: Path, contents: bytes) -> None:
+    """After a crash at any moment the file is the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and metadata of a file that `save_tensors` wrote."""
+    if not path.is_file():
+        raise KanervaError(
+            "checkpoint",
+            expected="a checkpoint file or a run folder",
+            got=f"'{path}'",
+            fix="Name a checkpoint-*.safetensors of a run, or train one: kanerva train omniglot.",
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            words = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise KanervaError(
+            "checkpoint",
+            expected="a whole safetensors file",
+            got=f"'{path}': {' '.join(str(error).split())}",
+            fix="It is cut short or of another kind: copy it again, or take an earlier one.",
+        ) from None
+    if words.get("schema") != SCHEMA:
+        raise KanervaError(
+            "checkpoint",
+            expected=f"schema {SCHEMA}",
+            got=f"{words.get('schema', 'none')} in '{path}'",
+            fix="Load it with the version of kanerva that wrote it, or train again.",
+        )
+    return tensors, {name: json.loads(word) for name, word in words.items() if name != "schema"}
+
+
+def save_model(path: Path, model: Coder, card: Mapping[str, Any]) -> None:
+    """Parameters, config, and a card that says how they came about."""
+    metadata = {"model": dataclasses.asdict(model.config), "card": dict(card)}
+    save_tensors(path, model.state_dict(), metadata)
+
+
+def model_from(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> Coder:
+    """A model with these parameters, ready to use."""
+    fields = dict(metadata["model"])
+    fields["image_shape"] = tuple(fields["image_shape"])
+    try:
+        model = build_model(ModelConfig(**fields))
+        model.load_state_dict(dict(tensors))
+    except (TypeError, RuntimeError) as error:
+        raise KanervaError(
+            "checkpoint",
+            expected="the parameters of the model it describes",
+            got=" ".join(str(error).split())[:200],
+            fix="It was written by another version of kanerva: load it there, or train again.",
+        ) from None
+    return model.eval()
+
+
+def load(name: str | Path, *, device: str | torch.device = "cpu") -> Coder:
+    """The model in a checkpoint file, or in the newest checkpoint of a run folder."""
+    return load_with_card(name, device=device)[0]
+
+
+def load_with_card(
+    name: str | Path, *, device: str | torch.device = "cpu"
+) -> tuple[Coder, dict[str, Any]]:
+    """The model, and what its file says of its making."""
+    tensors, metadata = read_tensors(find(name))
+    parameters = {key: value for key, value in tensors.items() if not key.startswith("training.")}
+    return model_from(parameters, metadata).to(device), metadata.get("card", {})
+
+
+def find(name: str | Path) -> Path:
+    """The file itself, or the newest checkpoint of a run folder."""
+    path = Path(name)
+    if path.is_dir():
+        checkpoints = sorted(path.glob("checkpoint-*.safetensors"))
+        if not checkpoints:
+            raise KanervaError(
+                "checkpoint",
+                expected="a run folder with checkpoint-*.safetensors",
+                got=f"'{path}', which has none",
+                fix="Train into it first, or name a file.",
+            )
+        return checkpoints[-1]
+    return path

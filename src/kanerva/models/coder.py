@@ -1,0 +1,90 @@
+"""What the Kanerva Machine and its VAE twin share: encoder, decoder, likelihood."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from kanerva.errors import KanervaError
+from kanerva.models.bound import Bound
+from kanerva.models.config import ModelConfig
+from kanerva.models.likelihood import make_likelihood
+from kanerva.models.nets import Decoder, Encoder
+
+
+class Noise(NamedTuple):
+    """Standard normal numbers, one set for each sample that a bound needs."""
+
+    code: Tensor
+    """(B, T, C), for z when reading (or for a VAE's z)."""
+    written_code: Tensor | None = None
+    """(B, T, C), for z when writing."""
+    address: Tensor | None = None
+    """(2, B, T, Y), for y when writing and, independently, when reading."""
+    embedding: Tensor | None = None
+    """(2, B, T, 2C), on the input of q(y|x) while training."""
+    memory: Tensor | None = None
+    """(B, K, C), for M where it is sampled."""
+
+
+class Coder(nn.Module):
+    """Images (..., channels, H, W) to embeddings, and codes to images."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        sizes = (config.image_shape, config.num_filters, config.code_size)
+        self.encoder = Encoder(*sizes)
+        self.decoder = Decoder(*sizes)
+        self.likelihood = make_likelihood(config.likelihood)
+
+    def elbo(self, episodes: Tensor, *, generator: torch.Generator | None = None) -> Bound:
+        """Named terms of the negative bound, per item, for episodes (B, T, channels, H, W)."""
+        return self(self.prepare(episodes, generator), self.draw_noise(episodes, generator))
+
+    def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
+        """All that is random in a bound."""
+        raise AssertionError("each model has its own noise")
+
+    def forward(self, images: Tensor, noise: Noise) -> Bound:
+        """The bound as a function without randomness: what is compiled, or trained in parallel."""
+        raise AssertionError("each model has its own bound")
+
+    def log_weights(
+        self, episodes: Tensor, samples: int, *, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Importance weights ln p(x, y, z | M) - ln q(y, z | x, M), (samples, B, T)."""
+        raise AssertionError("each model has its own weights")
+
+    def encode(self, images: Tensor) -> Tensor:
+        """e(x), (..., 2C)."""
+        flat = images.reshape(-1, *self.config.image_shape)
+        return self.encoder(flat).reshape(*images.shape[:-3], -1)
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Parameters of p(x|z), (..., channels, H, W)."""
+        flat = self.decoder(codes.reshape(-1, codes.shape[-1]))
+        return flat.reshape(*codes.shape[:-1], *self.config.image_shape)
+
+    def use_half(self, half: bool) -> None:
+        """Run the convolutions in bfloat16, or not: for training. Parameters stay as they are."""
+        self.encoder.blocks.half = self.decoder.blocks.half = half
+
+    def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Check an episode; while training, add what the likelihood needs (noise on colours)."""
+        if images.dim() < 4 or tuple(images.shape[-3:]) != tuple(self.config.image_shape):
+            raise KanervaError(
+                "images",
+                expected=f"shape (..., T, {', '.join(map(str, self.config.image_shape))})",
+                got=str(tuple(images.shape)),
+                fix="Resize the images, and keep the dimension of items: images[None] for one.",
+            )
+        return self.likelihood.prepare(images, generator) if self.training else images
+
+    def start_from(self, mean_image: Tensor) -> None:
+        """Begin with a decoder that draws the mean pixel: the first thing it would learn."""
+        mean = mean_image.float().mean().clamp(1e-3, 1 - 1e-3).item()
+        start = math.log(mean / (1 - mean)) if self.config.likelihood == "bernoulli" else mean
+        with torch.no_grad():
+            self.decoder.last_bias.fill_(start)

@@ -1,0 +1,73 @@
+"""What a model is made of. No torch here: the command line reads this for its help."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kanerva.errors import KanervaError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes and options of a model; the defaults are the paper's for Omniglot (section 4)."""
+
+    kind: Literal["kanerva", "vae"] = "kanerva"
+    """The Kanerva Machine, or a VAE with the same encoder and decoder."""
+    image_shape: tuple[int, int, int] = (1, 28, 28)
+    """Channels, height, width."""
+    likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
+    """Of pixels: Bernoulli for ink on paper, Gaussian for colour."""
+    num_filters: int = 16
+    """Filters of every convolution."""
+    code_size: int = 100
+    """C: entries of a code z."""
+    num_rows: int = 64
+    """K: rows of the memory."""
+    key_size: int = 50
+    """S: entries of a key b = f(y), and of each address."""
+    address_size: int = 50
+    """Entries of the addressing variable y."""
+    hidden_size: int = 400
+    """Hidden units of the 2-layer MLPs."""
+    input_noise: float = 0.2
+    """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
+    noise_var: float = 1.0
+    """sigma^2 of p(z|y, M)."""
+    covariance: Literal["full", "diagonal"] = "full"
+    """Covariance between the memory's rows."""
+    reading: Literal["mean", "sample", "distribution"] = "mean"
+    """Read the memory's mean (the paper), a sample of it, or its distribution (appendix F)."""
+    writing: Literal["sample", "distribution"] = "sample"
+    """Write a sample of q(z|x) (the paper), or the whole distribution (appendix F)."""
+
+    def __post_init__(self) -> None:
+        for name in (
+            "num_filters",
+            "code_size",
+            "num_rows",
+            "key_size",
+            "address_size",
+            "hidden_size",
+        ):
+            _at_least(name, getattr(self, name), 1)
+        _at_least("input_noise", self.input_noise, 0)
+        if self.noise_var <= 0:
+            raise KanervaError(
+                "noise_var",
+                expected="a positive number",
+                got=str(self.noise_var),
+                fix="The paper uses 1.",
+            )
+        if min(self.image_shape) < 1 or min(self.image_shape[1:]) < 8:
+            raise KanervaError(
+                "image_shape",
+                expected="channels, height and width, at least 8 x 8 pixels",
+                got=str(self.image_shape),
+                fix="Three convolutions of stride 2 need that much: resize the images.",
+            )
+
+
+def _at_least(name: str, value: float, smallest: float) -> None:
+    if value < smallest:
+        raise KanervaError(
+            name, expected=f"at least {smallest}", got=str(value), fix="Raise it, or leave it out."
+        )

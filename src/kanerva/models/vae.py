@@ -1,0 +1,35 @@
+"""The VAE twin: the same encoder and decoder, a standard normal prior, no memory (section 2)."""
+
+import torch
+from torch import Tensor
+
+from kanerva.distributions import gaussian
+from kanerva.models.bound import Bound, per_item
+from kanerva.models.coder import Coder, Noise
+
+
+class VAE(Coder):
+    """p(x|z) p(z) with z ~ N(0, I), and q(z|x) straight from the encoder."""
+
+    def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
+        shape = (*episodes.shape[:-3], self.config.code_size)
+        return Noise(torch.randn(shape, device=episodes.device, generator=generator))
+
+    def log_weights(
+        self, episodes: Tensor, samples: int, *, generator: torch.Generator | None = None
+    ) -> Tensor:
+        code = gaussian.from_parameters(self.encode(self.prepare(episodes, generator)))
+        rows = []
+        for _ in range(samples):
+            noise = self.draw_noise(episodes, generator).code
+            z = code.sample(noise)
+            likelihood = self.likelihood.log_prob(self.decode(z), episodes)
+            rows.append(likelihood + gaussian.standard_log_prob(z) - code.log_prob_of(noise))
+        return torch.stack(rows)
+
+    def forward(self, images: Tensor, noise: Noise) -> Bound:
+        code = gaussian.from_parameters(self.encode(images))
+        parameters = self.decode(code.sample(noise.code))
+        kl_code = gaussian.kl_to_standard(code)
+        none = torch.zeros_like(kl_code)
+        return per_item(self.likelihood.log_prob(parameters, images), none, kl_code, none[..., 0])

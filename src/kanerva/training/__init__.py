@@ -1,0 +1,1 @@
+"""Training. Nothing is imported here: `kanerva.training.config` must load without torch."""

@@ -1,0 +1,78 @@
+"""What a training run is. No torch here: the command line reads this for its help."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kanerva.errors import KanervaError
+from kanerva.models.config import ModelConfig
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where episodes come from."""
+
+    name: str = "omniglot"
+    """A data set (`kanerva data list`) or a folder of images."""
+    episode_length: int = 32
+    """T: items of an episode."""
+    binarisation: Literal["threshold20", "stochastic"] | None = None
+    """How grey becomes ink; None takes the data set's own way."""
+    split: Literal["train", "fit"] = "train"
+    """Train on all of the training split, or, to make choices, without its validation part."""
+    monitor: Literal["test", "valid"] = "test"
+    """Split whose bound is recorded while training. Choose by `valid` with `--data.split fit`."""
+
+    def __post_init__(self) -> None:
+        _positive("data.episode-length", self.episode_length)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How parameters are found."""
+
+    steps: int = 50_000
+    """Updates of the parameters."""
+    batch: int = 16
+    """Episodes in a step."""
+    lr: float = 3e-3
+    """Learning rate of Adam at its highest."""
+    warmup: int = 500
+    """Steps over which the learning rate rises from zero; then it falls to zero linearly."""
+    kl_warmup: int = 500
+    """Steps over which the KL terms reach their full weight."""
+    clip: float = 1000.0
+    """Largest norm of a gradient; one that is not finite counts as none."""
+    seed: int = 0
+    """Of the initial parameters, the episodes and all sampling."""
+    eval_every: int = 2_000
+    """Steps between two looks at the monitored split."""
+    eval_episodes: int = 100
+    """Episodes in such a look."""
+    checkpoint_every: int = 5_000
+    """Steps between two checkpoints."""
+    precision: Literal["float32", "bfloat16"] = "bfloat16"
+    """Of the convolutions; the memory has its own (float64)."""
+    compile: bool = False
+    """Let torch.compile fuse the step: faster on a GPU, after a minute of compiling."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "eval_every", "eval_episodes", "checkpoint_every"):
+            _positive(f"training.{name.replace('_', '-')}", getattr(self, name))
+        for name in ("lr", "clip"):
+            _positive(f"training.{name}", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class Config:
+    """An experiment: everything that decides its numbers."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+def _positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise KanervaError(
+            f"--{name}", expected="more than 0", got=str(value), fix="Raise it, or leave it out."
+        )

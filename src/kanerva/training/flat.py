@@ -1,0 +1,39 @@
+"""All parameters as one vector: the optimiser's dozen kernels then run once, not once a tensor."""
+
+import torch
+from torch import Tensor, nn
+
+
+class FlatParameters:
+    """Parameters that are views of `vector`; `gather` puts their gradients into `vector.grad`."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.parameters = parameters
+        self.vector = nn.Parameter(
+            torch.cat([_in_storage_order(p.detach(), p) for p in parameters])
+        )
+        start = 0
+        for parameter in parameters:
+            part = self.vector.detach()[start : start + parameter.numel()]
+            parameter.data = part.as_strided(parameter.shape, parameter.stride())
+            start += parameter.numel()
+
+    def clear(self) -> None:
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def gather(self) -> Tensor:
+        """The gradient as one vector; parameters that got none count as zero."""
+        return torch.cat(
+            [
+                torch.zeros_like(p).flatten() if p.grad is None else _in_storage_order(p.grad, p)
+                for p in self.parameters
+            ]
+        )
+
+
+def _in_storage_order(tensor: Tensor, like: Tensor) -> Tensor:
+    """The numbers in the order in which `like` keeps its own (channels last, say)."""
+    if tensor.stride() != like.stride():
+        tensor = torch.empty_like(like).copy_(tensor)
+    return tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset())

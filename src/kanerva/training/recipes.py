@@ -1,0 +1,66 @@
+"""Experiments by name. Each is a full config; every field of it is a flag."""
+
+from dataclasses import replace
+
+from kanerva.models.config import ModelConfig
+from kanerva.training.config import Config, DataConfig, TrainingConfig
+
+
+def omniglot() -> Config:
+    """The paper's Omniglot model (section 4): 16 filters, C 100, K 64, S 50, episodes of 32."""
+    return Config()
+
+
+def cifar10() -> Config:
+    """The paper's CIFAR model (section 4): 32 filters, C 200, K 128, Gaussian pixels."""
+    return Config(
+        model=ModelConfig(
+            image_shape=(3, 32, 32),
+            likelihood="gaussian",
+            num_filters=32,
+            code_size=200,
+            num_rows=128,
+        ),
+        data=DataConfig(name="cifar10"),
+        training=TrainingConfig(lr=2e-3, clip=10_000.0),
+    )
+
+
+def glyphs() -> Config:
+    """The Omniglot model on drawn letterforms: needs no data files."""
+    return replace(omniglot(), data=DataConfig(name="glyphs"))
+
+
+def tiny() -> Config:
+    """A small memory on glyphs: learning to be seen within two minutes on two CPU cores."""
+    return Config(
+        model=ModelConfig(num_filters=8, code_size=32, num_rows=32, key_size=32, hidden_size=100),
+        data=DataConfig(name="glyphs", episode_length=16),
+        training=TrainingConfig(
+            steps=1500,
+            batch=8,
+            kl_warmup=100,
+            warmup=50,
+            eval_every=250,
+            eval_episodes=40,
+            checkpoint_every=500,
+            precision="float32",
+        ),
+    )
+
+
+def as_vae(config: Config) -> Config:
+    """The same experiment without a memory; its best learning rate is lower."""
+    training = replace(config.training, lr=min(config.training.lr, 2e-3))
+    return replace(config, model=replace(config.model, kind="vae"), training=training)
+
+
+RECIPES: dict[str, Config] = {
+    "omniglot": omniglot(),
+    "omniglot-vae": as_vae(omniglot()),
+    "cifar10": cifar10(),
+    "cifar10-vae": as_vae(cifar10()),
+    "glyphs": glyphs(),
+    "glyphs-vae": as_vae(glyphs()),
+    "tiny": tiny(),
+}

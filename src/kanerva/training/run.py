@@ -1,0 +1,209 @@
+"""A training run: a folder with its config, metrics and checkpoints, which can be resumed.
+
+A run that was stopped at a checkpoint goes on to the same numbers as one that was not: parameters,
+Adam's moments, the step counter and the generator are all in the file.
+"""
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.errors import KanervaError
+from kanerva.evaluation.evaluate import evaluate
+from kanerva.models.build import build_model
+from kanerva.models.checkpoint import find, read_tensors, save_tensors, write_atomically
+from kanerva.training.config import Config
+from kanerva.training.parallel import Parallel
+from kanerva.training.step import TrainingStep
+
+Report = Callable[[dict[str, Any]], None]
+KEPT_CHECKPOINTS = 2
+
+
+class Run:
+    """Everything a training holds while it goes on."""
+
+    def __init__(self, config: Config, folder: Path, *, data: Path | None, parallel: Parallel):
+        self.config, self.folder, self.parallel = config, folder, parallel
+        self.device = parallel.device
+        if self.device.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+            torch.backends.cudnn.benchmark = True
+        self.train_set = self._load(config.data.split, data)
+        self.monitor_set = self._load(config.data.monitor, data)
+        torch.manual_seed(config.training.seed)
+        model = build_model(config.model)
+        model.start_from(mean_pixel(self.train_set))
+        self.model = model.to(self.device)
+        if self.device.type == "cuda":
+            self.model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        sampler = EpisodeSampler(self.train_set, num_items=config.data.episode_length)
+        self.step = TrainingStep(
+            self.model, sampler, config.training, device=self.device, parallel=parallel
+        )
+        self.done = 0
+        self.seconds = 0.0
+
+    def _load(self, split: str, data: Path | None) -> Dataset:
+        dataset = load_dataset(
+            self.config.data.name,
+            split,
+            data=data,
+            binarisation=self.config.data.binarisation,
+            show_progress=self.parallel.is_first,
+        )
+        if tuple(dataset.image_shape) != tuple(self.config.model.image_shape):
+            shape = " ".join(map(str, dataset.image_shape))
+            raise KanervaError(
+                "--model.image-shape",
+                expected=f"the shape of {self.config.data.name}'s images, {dataset.image_shape}",
+                got=str(self.config.model.image_shape),
+                fix=f"Pass --model.image-shape {shape}.",
+            )
+        if dataset.likelihood != self.config.model.likelihood:
+            raise KanervaError(
+                "--model.likelihood",
+                expected=f"{dataset.likelihood}, as {self.config.data.name}'s pixels are",
+                got=self.config.model.likelihood,
+                fix=f"Pass --model.likelihood {dataset.likelihood}.",
+            )
+        return dataset.to(self.device)
+
+    def go(self, report: Report) -> None:
+        """Train to the end; Ctrl-C saves a checkpoint first."""
+        training = self.config.training
+        try:
+            while self.done < training.steps:
+                start = time.perf_counter()
+                stop = min(_next(self.done, training.eval_every), training.steps)
+                stop = min(stop, _next(self.done, training.checkpoint_every), self.done + 100)
+                self.step.run(stop - self.done)
+                self.done = stop
+                row = self._row(time.perf_counter() - start)
+                if self.done % training.eval_every == 0 or self.done == training.steps:
+                    row["held_out"] = self._look()
+                    self._record(row)
+                report(row)
+                if self.done % training.checkpoint_every == 0 or self.done == training.steps:
+                    self.save()
+        except KeyboardInterrupt:
+            self.save()
+            raise
+
+    def _row(self, seconds: float) -> dict[str, Any]:
+        progress = self.step.progress()
+        self.seconds += seconds
+        return {
+            "step": self.done,
+            "seconds": round(self.seconds, 3),
+            "bound": progress.bound,
+            **progress._asdict(),
+        }
+
+    def _look(self) -> dict[str, Any]:
+        result = evaluate(
+            self.model,
+            self.monitor_set,
+            episodes=self.config.training.eval_episodes,
+            episode_length=self.config.data.episode_length,
+        )
+        return {"split": self.config.data.monitor, **result._asdict()}
+
+    def _record(self, row: dict[str, Any]) -> None:
+        if self.parallel.is_first:
+            with (self.folder / "metrics.jsonl").open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """A checkpoint from which `kanerva eval` and resuming both work."""
+        if not self.parallel.is_first:
+            return
+        path = self.folder / f"checkpoint-{self.done:08d}.safetensors"
+        state = {f"training.{name}": value for name, value in self.step.state().items()}
+        metadata = {
+            "model": dataclasses.asdict(self.config.model),
+            "config": dataclasses.asdict(self.config),
+            "card": self.card(),
+            "step": self.done,
+            "seconds": self.seconds,
+        }
+        save_tensors(path, {**self.model.state_dict(), **state}, metadata)
+        for old in sorted(self.folder.glob("checkpoint-*.safetensors"))[:-KEPT_CHECKPOINTS]:
+            old.unlink()
+
+    def card(self) -> dict[str, Any]:
+        """What a reader of the numbers must know."""
+        return {
+            "dataset": self.train_set.name,
+            "encoding": self.train_set.encoding,
+            "binarisation": self.train_set.binarisation,
+            "trained_on": f"{self.config.data.split} ({len(self.train_set)} images)",
+            "episode_length": self.config.data.episode_length,
+            "steps": self.done,
+            "seconds": round(self.seconds, 1),
+            "device": torch.cuda.get_device_name() if self.device.type == "cuda" else "cpu",
+            "seed": self.config.training.seed,
+        }
+
+    def resume(self) -> None:
+        """Go on from the newest checkpoint of the folder."""
+        tensors, metadata = read_tensors(find(self.folder))
+        if metadata["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))):
+            raise KanervaError(
+                "--resume",
+                expected="the same settings as the run in that folder",
+                got=_difference(metadata["config"], dataclasses.asdict(self.config)),
+                fix="Leave the settings as they were, or start a new folder with --out.",
+            )
+        state = {
+            name.removeprefix("training."): tensors.pop(name)
+            for name in list(tensors)
+            if name.startswith("training.")
+        }
+        self.model.load_state_dict(tensors)
+        self.step.load_state(state)
+        self.done, self.seconds = metadata["step"], metadata["seconds"]
+        self._forget_metrics_after(self.done)
+
+    def _forget_metrics_after(self, step: int) -> None:
+        path = self.folder / "metrics.jsonl"
+        if self.parallel.is_first and path.exists():
+            rows = [line for line in path.read_text().splitlines() if _step_of(line) <= step]
+            write_atomically(path, "".join(row + "\n" for row in rows).encode())
+
+
+def mean_pixel(dataset: Dataset) -> torch.Tensor:
+    """Between 0 and 1, as the model sees pixels."""
+    images = dataset.images[:5000]
+    if dataset.binarisation == "threshold20":
+        return (images > 20).float().mean().cpu()
+    return images.float().mean().cpu() / 256
+
+
+def _next(step: int, every: int) -> int:
+    return (step // every + 1) * every
+
+
+def _step_of(line: str) -> float:
+    try:
+        return json.loads(line)["step"]
+    except (json.JSONDecodeError, KeyError):
+        return math.inf  # a line cut short by a crash
+
+
+def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
+    return "; ".join(
+        f"{part}.{name} {there[part].get(name)} there, {value} here"
+        for part, fields in json.loads(json.dumps(here)).items()
+        for name, value in fields.items()
+        if there[part].get(name) != value
+    )

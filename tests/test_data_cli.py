@@ -1,0 +1,125 @@
+"""`kanerva data list | info | fetch` as functions, below the words of the command line."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kanerva import KanervaError
+from kanerva.cli.data import DATA_COMMANDS, fetch_data, info, list_data
+from test_data_files import png
+
+
+@pytest.fixture(autouse=True)
+def _own_places(tmp_path, monkeypatch):
+    monkeypatch.setenv("KANERVA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KANERVA_DATA", raising=False)
+
+
+def test_list(tmp_path, capsys):
+    (tmp_path / "chardata.mat").write_bytes(b"")
+    list_data(data=tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert str(tmp_path) in lines[0]
+    assert "omniglot        missing: kanerva data fetch omniglot" in lines[1]
+    assert f"there: {tmp_path / 'chardata.mat'}" in lines[2]
+    assert "glyphs          there: needs no file" in lines[4]
+    list_data(data=tmp_path, json=True)
+    report = json.loads(capsys.readouterr().out)
+    assert report["data"] == str(tmp_path)
+    assert {name: entry["present"] for name, entry in report["datasets"].items()} == {
+        "omniglot": False,
+        "omniglot-burda": True,
+        "cifar10": False,
+        "glyphs": True,
+    }
+
+
+def test_info(tmp_path, capsys):
+    folder = tmp_path / "mine"
+    for kind in "ab":
+        (folder / kind).mkdir(parents=True)
+        for number in range(10):
+            (folder / kind / f"{number}.png").write_bytes(png((128, 128, 128), 40, "RGB"))
+    info(str(folder), json=True)
+    report = json.loads(capsys.readouterr().out)
+    assert report["image_shape"] == [3, 32, 32]
+    assert report["num_classes"] == 2
+    assert report["encoding"] == "image files, Pillow resized to 32 x 32"
+    assert {split: entry["images"] for split, entry in report["splits"].items()} == {
+        "train": 16,
+        "fit": 14,
+        "valid": 2,
+        "test": 4,
+    }
+    assert report["splits"]["test"]["mean_pixel"] == 0.5
+    info(str(folder))
+    text = capsys.readouterr().out
+    assert "likelihood     gaussian" in text
+    assert "test                 4 images of 2 classes, mean pixel 0.5000" in text
+
+
+def test_info_of_a_folder_too_small_for_validation(tmp_path, capsys):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.png").write_bytes(png(255, 40))
+    info(str(folder), json=True)
+    report = json.loads(capsys.readouterr().out)
+    assert report["splits"]["valid"]["images"] == 0
+    assert report["splits"]["train"]["mean_pixel"] == 1
+
+
+def test_mistakes_reach_the_user(tmp_path):
+    with pytest.raises(KanervaError, match="no such folder"):
+        info("omniglot", data=tmp_path / "nowhere")
+    with pytest.raises(KanervaError, match="name"):
+        fetch_data("omnigot", data=tmp_path)
+
+
+def test_fetch_of_what_needs_no_file(tmp_path, capsys):
+    fetch_data("glyphs", data=tmp_path)
+    assert capsys.readouterr().out == "glyphs needs no file\n"
+    fetch_data("glyphs", data=tmp_path, json=True)
+    assert json.loads(capsys.readouterr().out) == {"dataset": "glyphs", "files": {}}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_mistake_in_the_middle_is_the_last_line_on_a_terminal(tmp_path):
+    """The bar is gone and the cursor is back before the error is written."""
+    import pty
+
+    for number in range(30):
+        (tmp_path / f"{number:02d}.png").write_bytes(png(255, 40))
+    (tmp_path / "20.png").write_bytes(b"broken")
+    code = (
+        "import sys; from kanerva.data import load_dataset\n"
+        "try: load_dataset(sys.argv[1], 'train')\n"
+        "except ValueError as error: print(error, file=sys.stderr)"
+    )
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    subprocess.run(command, stderr=theirs, env=environment, check=True, timeout=60)
+    os.close(theirs)
+    screen = b""
+    with contextlib.suppress(OSError):  # the end, on Linux
+        while data := os.read(ours, 10_000):
+            screen += data
+    os.close(ours)
+    bar, error = screen.rsplit(b"\x1b[?25h", 1)
+    assert b"/30" in bar
+    assert b"20.png: expected an image" in error
+
+
+def test_the_commands_module_loads_nothing_heavy():
+    code = (
+        "import sys, kanerva.cli.data; "
+        "print(sorted({'torch', 'numpy', 'PIL', 'rich.progress'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert set(DATA_COMMANDS) == {"list", "info", "fetch"}

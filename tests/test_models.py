@@ -1,0 +1,200 @@
+"""The models: their bound against a slow transcription of the paper, options, honesty rules."""
+
+import math
+from typing import Literal
+
+import pytest
+import torch
+from torch.distributions import Normal, kl_divergence
+
+import kanerva
+from kanerva import KanervaError, condition, memory_kl, recall
+from kanerva.models.build import build_model
+from kanerva.models.coder import Coder
+from kanerva.models.config import ModelConfig
+from kanerva.models.kanerva_machine import KanervaMachine
+
+SMALL = {"num_filters": 4, "code_size": 6, "num_rows": 7, "key_size": 5, "address_size": 4}
+
+
+def small(kind: Literal["kanerva", "vae"] = "kanerva", seed: int = 0, **options) -> Coder:
+    torch.manual_seed(seed)
+    return build_model(ModelConfig(kind=kind, hidden_size=10, **{**SMALL, **options}))
+
+
+def episodes(batch=3, items=5, shape=(1, 28, 28), seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.rand(batch, items, *shape, generator=generator) < 0.2).float()
+
+
+def test_the_bound_is_the_papers():
+    """eq:vlb transcribed item by item, with torch.distributions."""
+    model = small().eval()
+    assert isinstance(model, KanervaMachine)
+    for parameter in model.parameters():  # away from the special start
+        torch.nn.init.normal_(parameter, std=0.1)
+    images = episodes()
+    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    bound = model(images, noise)
+    assert noise.address is not None
+    assert noise.written_code is not None
+    table = model.addresses / model.addresses.norm(dim=1, keepdim=True)
+    for b in range(3):
+        write_weights, write_codes = [], []
+        for t in range(5):
+            e = model.encoder(images[b, t][None])[0]
+            mean, log_var = model.address_net(e).chunk(2)
+            y = mean + (log_var / 2).exp() * noise.address[0, b, t]
+            write_weights.append(table @ model.key_net(y))
+            write_codes.append(e[:6] + (e[6:] / 2).exp() * noise.written_code[b, t])
+        prior = model.prior_memory()
+        memory = condition(prior, torch.stack(write_weights), torch.stack(write_codes))
+        reconstruction = kl_address = kl_code = 0.0
+        for t in range(5):
+            e = model.encoder(images[b, t][None])[0]
+            mean, log_var = model.address_net(e).chunk(2)
+            q_y = Normal(mean, (log_var / 2).exp())
+            y = mean + q_y.stddev * noise.address[1, b, t]
+            weights = table @ model.key_net(y)
+            prior_mean = recall(memory, weights[None])[0]
+            shift, log_var = model.code_net(torch.cat([e, prior_mean])).chunk(2)
+            q_z = Normal(prior_mean + shift, (log_var / 2).exp())
+            z = q_z.mean + q_z.stddev * noise.code[b, t]
+            pixels = torch.distributions.Bernoulli(logits=model.decoder(z[None])[0])
+            reconstruction -= pixels.log_prob(images[b, t]).sum() / 5
+            kl_address += kl_divergence(q_y, Normal(0.0, 1.0)).sum() / 5
+            kl_code += kl_divergence(q_z, Normal(prior_mean, 1.0)).sum() / 5
+        torch.testing.assert_close(bound.reconstruction[b], reconstruction, rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(bound.kl_address[b], kl_address, rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(bound.kl_code[b], kl_code, rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(bound.memory_kl_per_item[b], memory_kl(memory, prior) / 5)
+
+
+def test_a_vae_is_a_vae():
+    model = small("vae").eval()
+    images = episodes()
+    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    bound = model(images, noise)
+    mean, log_var = model.encode(images).chunk(2, dim=-1)
+    q = Normal(mean, (log_var / 2).exp())
+    pixels = torch.distributions.Bernoulli(logits=model.decode(mean + q.stddev * noise.code))
+    truth = -pixels.log_prob(images).sum((-3, -2, -1)).mean(-1)
+    torch.testing.assert_close(bound.reconstruction, truth)
+    torch.testing.assert_close(bound.kl_code, kl_divergence(q, Normal(0.0, 1.0)).sum(-1).mean(-1))
+    assert bound.kl_address.abs().max() == 0
+    assert torch.equal(bound.total, bound.reconstruction + bound.kl_code)
+
+
+def test_order_does_not_matter():
+    """The whole model, with the samples fixed: shuffling an episode shuffles nothing else."""
+    model = small().eval()
+    images = episodes(items=6)
+    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    order = torch.tensor([3, 1, 5, 0, 2, 4])
+    assert noise.address is not None
+    assert noise.written_code is not None
+    shuffled = noise._replace(
+        code=noise.code[:, order],
+        written_code=noise.written_code[:, order],
+        address=noise.address[:, :, order],
+    )
+    one, other = model(images, noise), model(images[:, order], shuffled)
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_items_mix_in_the_memory_alone():
+    """Without a memory, an item's terms do not depend on its neighbours."""
+    model = small("vae").eval()
+    images = episodes(batch=1, items=4)
+    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    together = model(images, noise).total[0] * 4
+    alone = sum(
+        model(images[:, t : t + 1], noise._replace(code=noise.code[:, t : t + 1])).total[0]
+        for t in range(4)
+    )
+    torch.testing.assert_close(together, alone)
+
+
+def test_writing_and_reading_draw_independent_addresses():
+    model = small()
+    noise = model.draw_noise(episodes(), torch.Generator().manual_seed(0))
+    assert noise.address is not None
+    assert not torch.equal(noise.address[0], noise.address[1])
+    assert noise.embedding is not None
+    assert not torch.equal(noise.embedding[0], noise.embedding[1])
+    assert model.eval().draw_noise(episodes(), None).embedding is None
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("reading", ["mean", "sample", "distribution"])
+@pytest.mark.parametrize("writing", ["sample", "distribution"])
+def test_options_learn(covariance, reading, writing):
+    """Each combination has a finite bound, gradients for every parameter, and learns."""
+    model = small(covariance=covariance, reading=reading, writing=writing)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    images = episodes(batch=4)
+    generator = torch.Generator().manual_seed(0)
+    losses = []
+    for _ in range(30):
+        bound = model.elbo(images, generator=generator)
+        optimizer.zero_grad()
+        bound.total.mean().backward()
+        optimizer.step()
+        losses.append(bound.total.mean().item())
+    unused = {"prior_mixing"} if covariance == "diagonal" else set()
+    for name, parameter in model.named_parameters():
+        if name not in unused:
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+    assert all(map(math.isfinite, losses))
+    assert losses[-1] < losses[0] - 20
+
+
+@pytest.mark.parametrize("kind", ["kanerva", "vae"])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (2, 17, 30)])
+def test_shapes(kind, shape):
+    model = small(kind, image_shape=shape, likelihood="gaussian").eval()
+    bound = model.elbo(torch.rand(2, 3, *shape))
+    assert bound.total.shape == (2,)
+    assert model.decode(torch.zeros(2, 3, 6)).shape == (2, 3, *shape)
+
+
+def test_colour_gets_noise_while_training_only():
+    model = small(likelihood="gaussian")
+    images = torch.zeros(1, 2, 1, 28, 28)
+    noisy = model.prepare(images, torch.Generator().manual_seed(0))
+    assert 0 < noisy.max() <= 1 / 256
+    assert noisy.min() >= 0
+    assert torch.equal(model.eval().prepare(images, None), images)
+
+
+def test_importance_samples_tighten_the_bound():
+    for kind in ("kanerva", "vae"):
+        model = small(kind).eval()
+        images = episodes(batch=8)
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            weights = model.log_weights(images, 200, generator=generator)
+            bound = torch.stack(
+                [model.elbo(images, generator=generator).total.mean() for _ in range(40)]
+            )
+        assert weights.shape == (200, 8, 5)
+        # one weight has the bound as its mean; many lie below it
+        torch.testing.assert_close(-weights.mean(), bound.mean(), rtol=0.02, atol=1.0)
+        assert -(weights.logsumexp(0) - math.log(200)).mean() < bound.mean()
+
+
+def test_wrong_images_are_refused():
+    model = small()
+    for images in (torch.zeros(2, 1, 28, 28), torch.zeros(1, 2, 1, 32, 32), torch.zeros(28, 28)):
+        if images.dim() == 4:
+            model.elbo(images)  # one episode: leading dimensions are free
+            continue
+        with pytest.raises(KanervaError, match="images"):
+            model.elbo(images)
+
+
+def test_public_names():
+    assert kanerva.KanervaMachine is KanervaMachine
+    for name in kanerva.__all__:
+        assert getattr(kanerva, name) is not None
