@@ -126,6 +126,29 @@ def join_columns(left: Tensor, right: Tensor) -> Tensor:
     return torch.cat([left, right], dim=-1)
 
 
+def minus_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """value - left @ right, in one kernel where one matrix serves the whole batch."""
+    if right.dim() == 2 and value.shape[:-1] == left.shape[:-1]:
+        flat = torch.addmm(value.flatten(0, -2), left.flatten(0, -2), right, alpha=-1)
+        return flat.reshape(value.shape)
+    return value - left @ right
+
+
+def plus_diagonal(product: Tensor, diagonal: Tensor) -> Tensor:
+    """product + diag(diagonal) for a fresh `product`, which is written over where shapes allow."""
+    if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
+        product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
+        return product
+    return add_diagonal(product, diagonal)
+
+
+def minus_gram(matrix: Tensor, root: Tensor) -> Tensor:
+    """matrix - X' X, in one kernel where the batch allows it."""
+    if root.dim() == 3 and matrix.dim() <= 3:
+        return torch.baddbmm(matrix, root.mT, root, alpha=-1)
+    return matrix - root.mT @ root
+
+
 def log_det(factor: Tensor) -> Tensor:
     """log |L L'| from the Cholesky factor L."""
     return 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)

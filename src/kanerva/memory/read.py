@@ -44,11 +44,18 @@ def predict(state: MemoryState, weights: Tensor, *, noise_var: float | Tensor = 
 
 
 def _recall(state: MemoryState, weights: Tensor) -> Tensor:
-    """W R, widened a block at a time; nothing to gain from blocks where nothing is widened."""
-    if weights.dtype == linalg.WORKING_DTYPE or weights.shape[-2] <= BLOCK:
-        return (linalg.widen(weights) @ state._mean).to(state.dtype)
-    blocks = weights.split(BLOCK, dim=-2)
-    return torch.cat([(linalg.widen(W) @ state._mean).to(state.dtype) for W in blocks], dim=-2)
+    """W R. Many narrow queries are widened a block at a time, each into its place in the result."""
+    R = state._mean
+    learning = torch.is_grad_enabled() and (weights.requires_grad or R.requires_grad)
+    few = weights.shape[-2] <= BLOCK
+    if few or learning or weights.dtype == linalg.WORKING_DTYPE:
+        return (linalg.widen(weights) @ R).to(state.dtype)
+    batch = checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+    shape = (*batch, weights.shape[-2], state.code_size)
+    recalled = torch.empty(shape, dtype=state.dtype, device=state.device)
+    for W, part in zip(weights.split(BLOCK, -2), recalled.split(BLOCK, -2), strict=True):
+        part.copy_(linalg.widen(W) @ R)
+    return recalled
 
 
 def _spread(state: MemoryState, weights: Tensor) -> Tensor:

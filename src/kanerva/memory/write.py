@@ -94,9 +94,9 @@ class Surprise(NamedTuple):
 def surprise(state: MemoryState, episode: Episode) -> Surprise:
     """eq:update-first and the line below it; `episode` is widened."""
     W, Z, noise = episode
-    Delta = Z - W @ state._mean
+    Delta = linalg.minus_product(Z, W, state._mean)
     Sigma_c = state.rows.times(W)
-    Sigma_z = linalg.add_diagonal(Sigma_c @ W.mT, noise)
+    Sigma_z = linalg.plus_diagonal(Sigma_c @ W.mT, noise)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
     return Surprise(Delta, Sigma_c, Sigma_z, L)
 
@@ -105,7 +105,7 @@ def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
     """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
     Delta, Sigma_c, Sigma_z, L = surprise(state, episode)
     whitened, gain = linalg.solve_whitened(Sigma_z, L, Sigma_c)  # gain' = Sigma_c' Sigma_z^-1
-    mean = state._mean + gain.mT @ Delta
+    mean = (gain.mT @ Delta).add_(state._mean)
     rows = state.rows.after_items(episode.weights, episode.noise, whitened)
     return MemoryState._trusted(mean, rows, state.dtype)
 

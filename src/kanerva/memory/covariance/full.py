@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kanerva import linalg
 from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
 
@@ -38,7 +39,7 @@ class FullCovariance(RowCovariance):
     def after_items(
         self, weights: Tensor, noise: Tensor, whitened_cross: Tensor
     ) -> "FullCovariance":
-        return FullCovariance(self.matrix - whitened_cross.mT @ whitened_cross)
+        return FullCovariance(linalg.minus_gram(self.matrix, whitened_cross))
 
     def after_gram(self, gram: Tensor, posterior_root: Tensor) -> "FullCovariance":
         return FullCovariance(posterior_root.mT @ posterior_root)
