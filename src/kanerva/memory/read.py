@@ -53,8 +53,14 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     batch = checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)
     recalled = torch.empty(shape, dtype=state.dtype, device=state.device)
+    # Buffers for whole blocks: fresh memory for each would cost as much as the product.
+    wide = weights.new_empty((*weights.shape[:-2], BLOCK, state.num_rows), dtype=R.dtype)
+    product = R.new_empty((*batch, BLOCK, state.code_size))
     for W, part in zip(weights.split(BLOCK, -2), recalled.split(BLOCK, -2), strict=True):
-        part.copy_(linalg.widen(W) @ R)
+        if W.shape[-2] == BLOCK:
+            part.copy_(torch.matmul(wide.copy_(W), R, out=product))
+        else:
+            part.copy_(linalg.widen(W) @ R)
     return recalled
 
 
