@@ -76,8 +76,8 @@ class KanervaMachine(Coder):
     def prior_memory(self) -> MemoryState:
         """p(M): learned mean R0, learned covariance U0 = S (0.1 I + 0.9 G G') S, or S^2.
 
-        S are deviations between 1/5 and 5, and rows of G have length 1: G G' is any correlation
-        matrix. An unbounded U0 degenerates while training until reading is a matter of rounding.
+        S are deviations between 1/5 and 5, and rows of G have length 1, so G G' is a correlation
+        matrix. Without bounds U0 was seen to degenerate in training (docs/lab-notes.md).
         In float64 from here on: a product in TF32 would not be positive definite.
         """
         mean = self.prior_mean.double()
@@ -110,7 +110,7 @@ class KanervaMachine(Coder):
     # -- inference -------------------------------------------------------------------------------
 
     def infer_address(self, embeddings: Tensor) -> Gaussian:
-        """q(y|x), from e(x)."""
+        """q(y|x), from e(x) (section 3.2)."""
         return gaussian.from_parameters(self.address_net(embeddings))
 
     def read_embeddings(
@@ -130,6 +130,8 @@ class KanervaMachine(Coder):
         return Reading(prior_mean, prior_var, shift, log_var)
 
     def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
+        """Noise of appendix C on the input of q(y|x) only while training."""
+
         def randn(*shape: int) -> Tensor:
             return torch.randn(shape, device=episodes.device, generator=generator)
 

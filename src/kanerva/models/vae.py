@@ -28,6 +28,7 @@ class VAE(Coder):
         return torch.stack(rows)
 
     def forward(self, images: Tensor, noise: Noise) -> Bound:
+        """The bound of section 2."""
         code = gaussian.from_parameters(self.encode(images))
         parameters = self.decode(code.sample(noise.code))
         kl_code = gaussian.kl_to_standard(code)
