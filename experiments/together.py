@@ -14,8 +14,8 @@ import torch
 
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.models.build import build_model
 from kanerva.training.config import Config
+from kanerva.training.run import begin
 from kanerva.training.step import TrainingStep
 
 
@@ -24,14 +24,10 @@ class Run:
 
     def __init__(self, name: str, config: Config, train: Dataset, device: torch.device) -> None:
         self.name, self.config = name, config
-        torch.manual_seed(config.training.seed)
-        self.model = build_model(config.model).to(device)
+        sampler = EpisodeSampler(train, num_items=config.data.episode_length)
+        self.model = begin(config, sampler).to(device)
         if device.type == "cuda":
             self.model = self.model.to(memory_format=torch.channels_last)
-        images = train.images[:5000].float()
-        threshold = config.model.likelihood == "bernoulli"
-        self.model.start_from((images > 20).float() if threshold else images / 256)
-        sampler = EpisodeSampler(train, num_items=config.data.episode_length)
         self.step = TrainingStep(self.model, sampler, config.training, device=device)
         self.stream = torch.cuda.Stream() if device.type == "cuda" else None
         self.curve: list[dict[str, Any]] = []

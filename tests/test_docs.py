@@ -28,9 +28,9 @@ def test_readme_code_runs_and_prints_what_it_shows():
 
 
 def test_readme_shows_what_the_demo_prints():
-    from kanerva.evaluation.letters import run_letters
+    from kanerva.evaluation.showing import show
 
-    story = run_letters(seed=0).story
+    story = show(seed=0).story
     (shown,) = [block for block in blocks(README, "") if block.startswith("wrote 26")]
     for line in shown.splitlines():
         assert line in story

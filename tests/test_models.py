@@ -27,6 +27,12 @@ def episodes(batch=3, items=5, shape=(1, 28, 28), seed=0):
     return (torch.rand(batch, items, *shape, generator=generator) < 0.2).float()
 
 
+def bounded(parameters):
+    """Mean and log-variance, the latter kept below 4 by a smooth bound."""
+    mean, log_var = parameters.chunk(2, dim=-1)
+    return mean, 4 - torch.log1p((4 - log_var).exp())
+
+
 def test_the_bound_is_the_papers():
     """eq:vlb transcribed item by item, with torch.distributions."""
     model = small().eval()
@@ -43,21 +49,22 @@ def test_the_bound_is_the_papers():
         write_weights, write_codes = [], []
         for t in range(5):
             e = model.encoder(images[b, t][None])[0]
-            mean, log_var = model.address_net(e).chunk(2)
+            mean, log_var = bounded(model.address_net(e))
             y = mean + (log_var / 2).exp() * noise.address[0, b, t]
             write_weights.append(table @ model.key_net(y))
-            write_codes.append(e[:6] + (e[6:] / 2).exp() * noise.written_code[b, t])
+            code, spread = bounded(e)
+            write_codes.append(code + (spread / 2).exp() * noise.written_code[b, t])
         prior = model.prior_memory()
         memory = condition(prior, torch.stack(write_weights), torch.stack(write_codes))
         reconstruction = kl_address = kl_code = 0.0
         for t in range(5):
             e = model.encoder(images[b, t][None])[0]
-            mean, log_var = model.address_net(e).chunk(2)
+            mean, log_var = bounded(model.address_net(e))
             q_y = Normal(mean, (log_var / 2).exp())
             y = mean + q_y.stddev * noise.address[1, b, t]
             weights = table @ model.key_net(y)
             prior_mean = recall(memory, weights[None])[0]
-            shift, log_var = model.code_net(torch.cat([e, prior_mean])).chunk(2)
+            shift, log_var = bounded(model.code_net(torch.cat([e, prior_mean])))
             q_z = Normal(prior_mean + shift, (log_var / 2).exp())
             z = q_z.mean + q_z.stddev * noise.code[b, t]
             pixels = torch.distributions.Bernoulli(logits=model.decoder(z[None])[0])
@@ -75,7 +82,7 @@ def test_a_vae_is_a_vae():
     images = episodes()
     noise = model.draw_noise(images, torch.Generator().manual_seed(1))
     bound = model(images, noise)
-    mean, log_var = model.encode(images).chunk(2, dim=-1)
+    mean, log_var = bounded(model.encode(images))
     q = Normal(mean, (log_var / 2).exp())
     pixels = torch.distributions.Bernoulli(logits=model.decode(mean + q.stddev * noise.code))
     truth = -pixels.log_prob(images).sum((-3, -2, -1)).mean(-1)

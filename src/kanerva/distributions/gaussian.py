@@ -4,8 +4,10 @@ import math
 from typing import NamedTuple
 
 from torch import Tensor
+from torch.nn import functional
 
-LOG_VAR_BOUND = 10.0
+LOG_VAR_RANGE = (-20.0, 4.0)
+"""Every prior here has variance near 1: a posterior far above it is a fall, not a choice."""
 
 
 class Gaussian(NamedTuple):
@@ -29,9 +31,13 @@ def standard_log_prob(value: Tensor) -> Tensor:
 
 
 def from_parameters(parameters: Tensor) -> Gaussian:
-    """A network's output (..., 2n) as mean and log-variance; no variance overflows or vanishes."""
+    """A network's output (..., 2n) as mean and log-variance; no variance overflows or vanishes.
+
+    The upper bound is smooth: a hard one passes no gradient, so what is thrown over it stays.
+    """
     mean, log_var = parameters.chunk(2, dim=-1)
-    return Gaussian(mean, log_var.clamp(-LOG_VAR_BOUND, LOG_VAR_BOUND))
+    low, high = LOG_VAR_RANGE
+    return Gaussian(mean, (high - functional.softplus(high - log_var)).clamp_min(low))
 
 
 def kl_to_standard(posterior: Gaussian) -> Tensor:

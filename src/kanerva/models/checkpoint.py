@@ -19,6 +19,9 @@ from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig
 
 SCHEMA = "1"
+SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
+SHIPPED = ("omniglot", "omniglot-vae")
+"""Models inside the package; their cards are in the README beside them."""
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
@@ -60,7 +63,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             "checkpoint",
             expected="a checkpoint file or a run folder",
             got=f"'{path}'",
-            fix="Name a checkpoint-*.safetensors of a run, or train one: kanerva train omniglot.",
+            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     try:
         with safe_open(path, framework="pt") as file:
@@ -86,7 +89,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def save_model(path: Path, model: Coder, card: Mapping[str, Any]) -> None:
     """Parameters, config, and a card that says how they came about."""
     metadata = {"model": dataclasses.asdict(model.config), "card": dict(card)}
-    save_tensors(path, model.state_dict(), metadata)
+    save_tensors(Path(path), model.state_dict(), metadata)
 
 
 def model_from(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> Coder:
@@ -107,7 +110,7 @@ def model_from(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> Co
 
 
 def load(name: str | Path, *, device: str | torch.device = "cpu") -> Coder:
-    """The model in a checkpoint file, or in the newest checkpoint of a run folder."""
+    """A model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run folder."""
     return load_with_card(name, device=device)[0]
 
 
@@ -121,8 +124,10 @@ def load_with_card(
 
 
 def find(name: str | Path) -> Path:
-    """The file itself, or the newest checkpoint of a run folder."""
+    """The file itself, the newest checkpoint of a run folder, or a model of the package by name."""
     path = Path(name)
+    if str(name) in SHIPPED and not path.exists():
+        return SHIPPED_FOLDER / f"{name}.safetensors"
     if path.is_dir():
         checkpoints = sorted(path.glob("checkpoint-*.safetensors"))
         if not checkpoints:

@@ -11,6 +11,7 @@ from kanerva.models.bound import Bound
 from kanerva.models.config import ModelConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
+from kanerva.models.start import start_coder
 
 
 class Noise(NamedTuple):
@@ -26,6 +27,8 @@ class Noise(NamedTuple):
     """(2, B, T, 2C), on the input of q(y|x) while training."""
     memory: Tensor | None = None
     """(B, K, C), for M where it is sampled."""
+    queries: Tensor | None = None
+    """(n, T, channels, H, W): damaged images by which the first n episodes are read in training."""
 
 
 class Coder(nn.Module):
@@ -73,18 +76,30 @@ class Coder(nn.Module):
 
     def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
         """Check an episode; while training, add what the likelihood needs (noise on colours)."""
+        self.check_shape(images, "images")
+        return self.likelihood.prepare(images, generator) if self.training else images
+
+    def check_shape(self, images: Tensor, argument: str) -> None:
+        """Items of the size this model was made for."""
         if images.dim() < 4 or tuple(images.shape[-3:]) != tuple(self.config.image_shape):
             raise KanervaError(
-                "images",
+                argument,
                 expected=f"shape (..., T, {', '.join(map(str, self.config.image_shape))})",
                 got=str(tuple(images.shape)),
                 fix="Resize the images, and keep the dimension of items: images[None] for one.",
             )
-        return self.likelihood.prepare(images, generator) if self.training else images
 
-    def start_from(self, mean_image: Tensor) -> None:
-        """Begin with a decoder that draws the mean pixel: the first thing it would learn."""
-        mean = mean_image.float().mean().clamp(1e-3, 1 - 1e-3).item()
-        start = math.log(mean / (1 - mean)) if self.config.likelihood == "bernoulli" else mean
-        with torch.no_grad():
-            self.decoder.last_bias.fill_(start)
+    def start_from(self, images: Tensor) -> None:
+        """Begin well, given some training images (..., channels, H, W): see `kanerva.models.start`.
+
+        Call it once, before training; without it training is several times slower.
+        """
+        raise AssertionError("each model has its own start")
+
+    def start_coder(self, images: Tensor, *, scale: float, log_var: float) -> Tensor:
+        """Encoder and decoder for `start_from`; returns the embeddings of images (N, ...)."""
+        mean = images.mean().clamp(1e-3, 1 - 1e-3).item()
+        bernoulli = self.config.likelihood == "bernoulli"
+        pixel = math.log(mean / (1 - mean)) if bernoulli else mean
+        coders = (self.encoder, self.decoder)
+        return start_coder(*coders, images, scale=scale, log_var=log_var, pixel=pixel)

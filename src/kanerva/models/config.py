@@ -24,8 +24,8 @@ class ModelConfig:
     """K: rows of the memory."""
     key_size: int = 50
     """S: entries of a key b = f(y), and of each address."""
-    address_size: int = 50
-    """Entries of the addressing variable y."""
+    address_size: int = 6
+    """Entries of the addressing variable y. Few: each unused one is noise in the input of f."""
     hidden_size: int = 400
     """Hidden units of the 2-layer MLPs."""
     input_noise: float = 0.2

@@ -4,7 +4,6 @@ Shapes: B episodes, T items, K rows, C code size, S key size.
 """
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,28 +21,19 @@ from kanerva.memory import (
     sample_memory,
 )
 from kanerva.models.bound import Bound, per_item
-from kanerva.models.coder import Coder, Noise
+from kanerva.models.coder import Noise
 from kanerva.models.config import ModelConfig
 from kanerva.models.nets import mlp
+from kanerva.models.remember import Reading, Remembering
+from kanerva.models.start import start_addresses, start_keys
 
+CODE_SCALE, KEY_SCALE = 6.0, 2.5
+"""Deviations of codes and keys where training begins."""
 LOG_SCALE = math.log(5)
 """Bound on the log-deviations of the prior memory."""
 
 
-class Reading(NamedTuple):
-    """p(z|y, M) and q(z|x, y, M) of the reading inference model (section 3.2)."""
-
-    prior_mean: Tensor
-    """w' M, (..., T, C): the mean of p(z|y, M)."""
-    prior_var: Tensor | float
-    """Its variance: sigma^2, or (..., T, 1) when M is integrated out."""
-    shift: Tensor
-    """Mean of q(z|x, y, M) less `prior_mean`."""
-    log_var: Tensor
-    """Log-variance of q(z|x, y, M)."""
-
-
-class KanervaMachine(Coder):
+class KanervaMachine(Remembering):
     """q(y|x), f, addresses A, q(z|x, y, M) and the prior of the memory around a Bayesian memory."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -56,20 +46,20 @@ class KanervaMachine(Coder):
         self.prior_mean = nn.Parameter(torch.zeros(K, C))
         self.prior_log_scale = nn.Parameter(torch.zeros(K))
         self.prior_mixing = nn.Parameter(torch.zeros(K, K))
-        self._initialise()
+        for parameter in self.code_net[-1].parameters():
+            nn.init.zeros_(parameter)
 
-    def _initialise(self) -> None:
+    def start_from(self, images: Tensor) -> None:
         """Start as an auto-encoder through the memory, before the KL terms close the channel.
 
-        Addresses are informative and nearly noise-free, codes stand out of their noise of 1, and
-        q(z|x, y, M) equals its prior. From a start where addresses carry nothing, training waits
-        thousands of steps at the entropy of the pixels.
+        Codes stand out of their noise of 1, q(y|x) is sharp and its keys are long enough to write
+        codes down; q(z|x, y, M) equals its prior.
         """
-        with torch.no_grad():
-            _spread(self.address_net[-1], scale=1.0, log_var=-2.0)
-            _spread(self.encoder.project, scale=2.0, log_var=-2.0)
-            for parameter in self.code_net[-1].parameters():
-                parameter.zero_()
+        images = images.flatten(end_dim=-4)
+        embeddings = self.start_coder(images, scale=CODE_SCALE, log_var=-4.0)
+        sharpness = 24.0 / self.config.address_size  # 12 nats of address
+        addresses = start_addresses(self.address_net, embeddings, log_var=-sharpness)
+        start_keys(self.key_net, addresses, scale=KEY_SCALE)
 
     # -- the memory ------------------------------------------------------------------------------
 
@@ -128,6 +118,16 @@ class KanervaMachine(Coder):
         correction = self.code_net(torch.cat([embeddings, prior_mean], dim=-1))
         shift, log_var = gaussian.from_parameters(correction)
         return Reading(prior_mean, prior_var, shift, log_var)
+
+    def _encode_both(self, images: Tensor, queries: Tensor | None) -> tuple[Tensor, Tensor]:
+        """e(x) of what is written, and of what asks for it: the same, or damaged for a few."""
+        if queries is None:
+            embeddings = self.encode(images)
+            return embeddings, embeddings
+        written, asked = self.encode(torch.cat([images, queries])).split(
+            [len(images), len(queries)]
+        )
+        return written, torch.cat([asked, written[len(queries) :]])
 
     def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
         """Noise of appendix C on the input of q(y|x) only while training."""
@@ -189,15 +189,15 @@ class KanervaMachine(Coder):
         """
         assert noise.address is not None
         assert noise.written_code is not None
-        embeddings = self.encode(images)
-        twice = embeddings.expand(2, *embeddings.shape)  # [0] writes, [1] reads
+        embeddings, queries = self._encode_both(images, noise.queries)
+        twice = torch.stack([embeddings, queries])  # [0] writes, [1] reads
         if noise.embedding is not None:
             twice = twice + self.config.input_noise * noise.embedding
         addresses = self.infer_address(twice)
         write_weights, read_weights = self.weights(addresses.sample(noise.address)).unbind(0)
         prior = self.prior_memory()
         memory = self.write_embeddings(embeddings, write_weights, prior, noise.written_code)
-        reading = self.read_embeddings(embeddings, read_weights, memory, noise.memory)
+        reading = self.read_embeddings(queries, read_weights, memory, noise.memory)
         code = Gaussian(reading.prior_mean + reading.shift, reading.log_var).sample(noise.code)
         log_likelihood = self.likelihood.log_prob(self.decode(code), images)
         return per_item(
@@ -206,13 +206,3 @@ class KanervaMachine(Coder):
             gaussian.kl(reading.shift, reading.log_var, reading.prior_var),
             torch.zeros_like(log_likelihood[..., 0]) if self.training else memory_kl(memory, prior),
         )
-
-
-def _spread(layer: nn.Module, *, scale: float, log_var: float) -> None:
-    """A layer whose output is a Gaussian's parameters: means of size `scale`, small noise."""
-    assert isinstance(layer, nn.Linear)
-    means, log_vars = layer.weight.chunk(2)
-    means.normal_(std=scale / math.sqrt(layer.in_features))
-    log_vars.zero_()
-    layer.bias.zero_()
-    layer.bias.chunk(2)[1].fill_(log_var)

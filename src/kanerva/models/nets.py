@@ -59,6 +59,11 @@ class Encoder(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         return self.project(self.blocks(images).flatten(1))
 
+    @property
+    def downs(self) -> list[nn.Conv2d]:
+        """The layers that shrink, the one that sees pixels first."""
+        return [layer for layer in self.blocks if isinstance(layer, nn.Conv2d)]
+
 
 class Decoder(nn.Module):
     """Codes (N, C) to the parameters of p(x|z) (N, channels, H, W): the encoder mirrored."""
@@ -94,9 +99,9 @@ class Decoder(nn.Module):
         return self.blocks(torch.relu(self.expand(codes)).reshape(-1, *self.start))
 
     @property
-    def last_bias(self) -> Tensor:
-        """What every pixel starts from."""
-        return _bias(self.blocks[-1])
+    def ups(self) -> list[nn.ConvTranspose2d]:
+        """The layers that enlarge, the one that draws pixels last."""
+        return [layer for layer in self.blocks if isinstance(layer, nn.ConvTranspose2d)]
 
 
 def mlp(num_inputs: int, num_hidden: int, num_outputs: int) -> nn.Sequential:

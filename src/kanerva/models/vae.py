@@ -11,6 +11,9 @@ from kanerva.models.coder import Coder, Noise
 class VAE(Coder):
     """p(x|z) p(z) with z ~ N(0, I), and q(z|x) straight from the encoder."""
 
+    def start_from(self, images: Tensor) -> None:
+        self.start_coder(images.flatten(end_dim=-4), scale=1.0, log_var=-2.0)
+
     def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
         shape = (*episodes.shape[:-3], self.config.code_size)
         return Noise(torch.randn(shape, device=episodes.device, generator=generator))

@@ -30,7 +30,7 @@ class DataConfig:
 class TrainingConfig:
     """How parameters are found."""
 
-    steps: int = 50_000
+    steps: int = 40_000
     """Updates of the parameters."""
     batch: int = 16
     """Episodes in a step."""
@@ -40,8 +40,10 @@ class TrainingConfig:
     """Steps over which the learning rate rises from zero; then it falls to zero linearly."""
     kl_warmup: int = 500
     """Steps over which the KL terms reach their full weight."""
-    clip: float = 1000.0
-    """Largest norm of a gradient; one that is not finite counts as none."""
+    clip: float = 4.0
+    """Largest entry of a gradient, in units of its usual size."""
+    damaged: float = 0.25
+    """Share of the episodes that are read by damaged images, so that recall learns to repair."""
     seed: int = 0
     """Of the initial parameters, the episodes and all sampling."""
     eval_every: int = 2_000

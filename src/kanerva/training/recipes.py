@@ -22,7 +22,7 @@ def cifar10() -> Config:
             num_rows=128,
         ),
         data=DataConfig(name="cifar10"),
-        training=TrainingConfig(lr=2e-3, clip=10_000.0),
+        training=TrainingConfig(lr=2e-3),
     )
 
 
@@ -51,7 +51,7 @@ def tiny() -> Config:
 
 def as_vae(config: Config) -> Config:
     """The same experiment without a memory; its best learning rate is lower."""
-    training = replace(config.training, lr=min(config.training.lr, 2e-3))
+    training = replace(config.training, lr=min(config.training.lr, 2e-3), damaged=0.0)
     return replace(config, model=replace(config.model, kind="vae"), training=training)
 
 

@@ -19,12 +19,15 @@ from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import find, read_tensors, save_tensors, write_atomically
+from kanerva.models.coder import Coder
 from kanerva.training.config import Config
 from kanerva.training.parallel import Parallel
 from kanerva.training.step import TrainingStep
 
 Report = Callable[[dict[str, Any]], None]
 KEPT_CHECKPOINTS = 2
+START_IMAGES = 2048
+"""Over which a model's start is whitened."""
 
 
 class Run:
@@ -38,13 +41,10 @@ class Run:
             torch.backends.cudnn.benchmark = True
         self.train_set = self._load(config.data.split, data)
         self.monitor_set = self._load(config.data.monitor, data)
-        torch.manual_seed(config.training.seed)
-        model = build_model(config.model)
-        model.start_from(mean_pixel(self.train_set))
-        self.model = model.to(self.device)
+        sampler = EpisodeSampler(self.train_set, num_items=config.data.episode_length)
+        self.model = begin(config, sampler).to(self.device)
         if self.device.type == "cuda":
             self.model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-        sampler = EpisodeSampler(self.train_set, num_items=config.data.episode_length)
         self.step = TrainingStep(
             self.model, sampler, config.training, device=self.device, parallel=parallel
         )
@@ -181,12 +181,14 @@ class Run:
             write_atomically(path, "".join(row + "\n" for row in rows).encode())
 
 
-def mean_pixel(dataset: Dataset) -> torch.Tensor:
-    """Between 0 and 1, as the model sees pixels."""
-    images = dataset.images[:5000]
-    if dataset.binarisation == "threshold20":
-        return (images > 20).float().mean().cpu()
-    return images.float().mean().cpu() / 256
+def begin(config: Config, sampler: EpisodeSampler) -> Coder:
+    """The model before its first step; made on the CPU, the same for every device."""
+    torch.manual_seed(config.training.seed)
+    model = build_model(config.model)
+    generator = torch.Generator(sampler.dataset.device).manual_seed(config.training.seed)
+    num_episodes = math.ceil(START_IMAGES / sampler.num_items)
+    model.start_from(sampler.sample(num_episodes, generator=generator).cpu())
+    return model
 
 
 def _next(step: int, every: int) -> int:

@@ -7,12 +7,17 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
+from kanerva.data.damage import Chance, any_damage
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.training.config import TrainingConfig
 from kanerva.training.flat import FlatParameters
 from kanerva.training.parallel import Parallel
 
+BETA2 = 0.999
+"""Adam's default: how long it remembers the mean square of a gradient."""
+CLIP_FROM = 100
+"""Steps after which that mean is worth clipping by."""
 METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped")
 
 
@@ -58,9 +63,15 @@ class TrainingStep:
         self.count = torch.zeros((), dtype=torch.float64, device=device)
         self.lr = torch.zeros((), device=device)
         self.optimizer = torch.optim.Adam(
-            [self.flat.vector], lr=self.lr, foreach=False, capturable=device.type == "cuda"
+            [self.flat.vector],
+            lr=self.lr,
+            betas=(0.9, BETA2),
+            fused=True,
+            capturable=device.type == "cuda",
         )
         self.generator = torch.Generator(device).manual_seed(config.seed * 1009 + parallel.rank)
+        self.damage = torch.compile(any_damage) if config.compile else any_damage
+        self.num_damaged = int(config.damaged * config.batch)
         self.sums = torch.zeros(len(METRICS) + 1, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.use_graph = device.type == "cuda" and parallel.world == 1
@@ -118,6 +129,10 @@ class TrainingStep:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.prepare(episodes, self.generator)
         noise = self.model.draw_noise(images, self.generator)
+        if self.num_damaged:
+            whole = images[: self.num_damaged]
+            queries = self.damage(whole, Chance.draw(whole, self.generator))
+            noise = noise._replace(queries=queries)
         bound: Bound = self.module(images, noise)
         loss = bound.weighted(self._kl_weight()).mean()
         self.flat.clear()
@@ -125,19 +140,31 @@ class TrainingStep:
         gradient = self.flat.gather()
         norm = gradient.norm()
         self.lr.copy_(self._learning_rate())
-        self.flat.vector.grad = self._safe(gradient, norm)
+        self.flat.vector.grad = self._safe(gradient)
         self.optimizer.step()
         self.count += 1
         terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
-        means = [term.detach().mean() for term in terms]
+        means = [term.detach()[self.num_damaged :].mean() for term in terms]
         skipped = (~norm.isfinite()).float()
         row = torch.stack([*means, norm, skipped, torch.ones_like(norm)])
         self.sums += row.nan_to_num(0, 0, 0)
 
-    def _safe(self, gradient: Tensor, norm: Tensor) -> Tensor:
-        """At most `clip` long; a gradient that is not finite counts as none."""
-        scale = self.config.clip / norm.clamp_min(self.config.clip)
-        return torch.where(norm.isfinite(), gradient * scale, 0.0)
+    def _safe(self, gradient: Tensor) -> Tensor:
+        """No entry more than `clip` times its usual size, Adam's root of the mean square.
+
+        A gradient that is not finite counts as none.
+
+        A rare batch with a gradient of a million times the usual length would otherwise move every
+        parameter of one layer by 30 learning rates, all in step. Clipping the whole gradient by
+        its length does not prevent that: it may all be in that layer.
+        """
+        gradient = torch.where(gradient.norm().isfinite(), gradient, 0.0)
+        adam = self.optimizer.state.get(self.flat.vector)
+        if not adam:
+            return gradient
+        usual = (adam["exp_avg_sq"] / (1 - BETA2 ** adam["step"])).sqrt()
+        limit = torch.where(self.count < CLIP_FROM, torch.inf, self.config.clip * usual)
+        return gradient.clamp(-limit, limit)
 
     def _learning_rate(self) -> Tensor:
         """Up over `warmup` steps, then down to zero in a straight line."""

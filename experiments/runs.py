@@ -1,0 +1,170 @@
+"""Train the runs of a plan together on one GPU; keep curves, final numbers and models.
+
+    PYTHONPATH=experiments python experiments/runs.py experiments/plans/omniglot.json OUT
+
+A plan names its runs, and for each what differs from a recipe. Choices are made with plans that fit
+on drawers 1-13 and look at 14-15 ("split": "fit", "monitor": "valid"); the others look at test.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from together import Run, train_together
+
+from kanerva.data import Dataset, load_dataset
+from kanerva.evaluation.evaluate import evaluate
+from kanerva.models.checkpoint import save_model
+from kanerva.training.config import Config
+from kanerva.training.recipes import RECIPES
+
+PAPER = 68.3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--limit", type=float, default=480, help="seconds of training at most")
+    parser.add_argument("--episodes", type=int, default=1000, help="of the final measurement")
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--steps", type=int, default=None, help="fewer steps, to try it out")
+    options = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.set_float32_matmul_precision("high")
+    torch.backends.cudnn.benchmark = True
+    plan = json.loads(options.plan.read_text())
+    configs = {
+        name: changed(RECIPES[changes.pop("recipe")], {**changes, **common(options, device)})
+        for name, changes in plan["runs"].items()
+    }
+    name = next(iter(configs.values())).data.name
+    train, held_out = (
+        load_dataset(name, plan[key], data=options.data, show_progress=False).to(device)
+        for key in ("split", "monitor")
+    )
+    begin = time.perf_counter()
+    runs = []
+    for name, config in configs.items():
+        runs.append(Run(name, config, train, device))
+        runs[-1].advance(4)
+        print(f"{name}: ready after {time.perf_counter() - begin:.0f} s", flush=True)
+    results: dict[str, Any] = {
+        "what": plan["what"],
+        "command": f"python experiments/runs.py {options.plan} OUT",
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "split": plan["split"],
+        "monitor": plan["monitor"],
+        "binarisation": train.binarisation,
+        "encoding": train.encoding,
+        "runs_together": len(runs),
+        "ms_per_step_alone": {
+            run.name: alone(run, device) for run in runs if run.name in plan["alone"]
+        },
+    }
+    print("alone:", results["ms_per_step_alone"], flush=True)
+    if plan.get("race"):
+        results["race"] = race(configs[plan["race"]], train, held_out, device)
+        print("race:", results["race"], flush=True)
+    looks = plan.get("looks", 20)
+    longest = max(run.config.training.steps for run in runs)
+    every = max(longest // looks // 100 * 100, 1)
+    train_together(runs, held_out, look_every=every, episodes=100, limit_s=options.limit)
+    results["runs"] = {}
+    for run in runs:
+        final = evaluate(run.model, held_out, episodes=options.episodes)
+        results["runs"][run.name] = {
+            "config": asdict(run.config),
+            "final": final._asdict(),
+            "curve": run.curve,
+        }
+        print(f"{run.name}: {final.bound:.3f} +- {final.stderr:.3f}", flush=True)
+        if run.name in plan["keep"]:
+            path = options.out / f"{plan['keep'][run.name]}.safetensors"
+            save_model(path, run.model, card(run, train, results, plan))
+    (options.out / f"{options.plan.stem}.json").write_text(json.dumps(results))
+
+
+def common(options: argparse.Namespace, device: torch.device) -> dict[str, Any]:
+    """What this machine decides, and `--steps`."""
+    here: dict[str, Any] = {"training.compile": device.type == "cuda"}
+    return here | ({"training.steps": options.steps} if options.steps else {})
+
+
+def changed(config: Config, changes: dict[str, Any]) -> Config:
+    """A config with fields like `training.lr` replaced."""
+    for path, value in changes.items():
+        part, field = path.split(".")
+        config = replace(config, **{part: replace(getattr(config, part), **{field: value})})
+    return config
+
+
+def alone(run: Run, device: torch.device) -> float:
+    """Milliseconds a step with the GPU to itself; these steps count as training."""
+    num = 300 if device.type == "cuda" else 2
+    run.advance(num)
+    times = []
+    for _ in range(3):
+        synchronise(device)
+        start = time.perf_counter()
+        run.advance(num)
+        synchronise(device)
+        times.append((time.perf_counter() - start) / num * 1e3)
+    return sorted(times)[1]
+
+
+def race(config: Config, train: Dataset, test: Dataset, device: torch.device) -> dict[str, Any]:
+    """Seconds of training, alone, until 100 test episodes are below the paper's number.
+
+    Building and compiling come before the clock starts, looking at the test split stops it.
+    """
+    run = Run("race", config, train, device)
+    run.advance(4)
+    seconds, bound = 0.0, float("inf")
+    while run.done < config.training.steps:
+        synchronise(device)
+        start = time.perf_counter()
+        run.advance(100)
+        synchronise(device)
+        seconds += time.perf_counter() - start
+        bound = evaluate(run.model, test, episodes=100).bound
+        if bound < PAPER:
+            break
+    return {"below": PAPER, "bound": bound, "steps": run.done, "seconds": seconds}
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def card(run: Run, train: Dataset, results: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+    """What a reader of the numbers must know."""
+    final = results["runs"][run.name]["final"]
+    return {
+        "recipe": plan["keep"][run.name],
+        "command": f"kanerva train {plan['keep'][run.name]} --training.compile",
+        "trained_by": results["command"],
+        "dataset": train.name,
+        "encoding": train.encoding,
+        "binarisation": train.binarisation,
+        "trained_on": f"{plan['split']} ({len(train)} images)",
+        "episode_length": run.config.data.episode_length,
+        "steps": run.done,
+        "seconds": run.curve[-1]["seconds"],
+        "runs_together": results["runs_together"],
+        "device": results["device"],
+        "seed": run.config.training.seed,
+        f"{plan['monitor']}_bound": final["bound"],
+        f"{plan['monitor']}_stderr": final["stderr"],
+        "memory_kl_per_item": final["memory_kl_per_item"],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Writing, iterative reading, generating and interpolating with the shipped model."""
+
+import pytest
+import torch
+
+import kanerva
+from kanerva import KanervaError, KanervaMachine, MemoryState
+from kanerva.data.damage import damage
+from kanerva.evaluation.showing import draw_episodes
+
+
+@pytest.fixture(scope="module")
+def machine():
+    model = kanerva.load("omniglot")
+    assert isinstance(model, KanervaMachine)
+    return model
+
+
+@pytest.fixture(scope="module")
+def images():
+    return draw_episodes(2, torch.Generator().manual_seed(3))
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_reading_repairs(machine, images):
+    memory = machine.write(images)
+    cues = damage(images, "block12", generator=seeded())
+    result = machine.read(cues, memory, iterations=2)
+    before, *after = [(x - images).abs().mean().item() for x in (cues, *result.steps)]
+    assert after[1] < 0.7 * before
+    assert torch.equal(result.images, result.steps[-1])
+    assert result.weights.shape == (2, 32, 64)
+    assert result.codes.shape == (2, 32, 100)
+
+
+def test_reading_is_algorithm_1(machine, images):
+    """Transcribed, with the same draws."""
+    memory = machine.write(images)
+    generator, x = seeded(5), images
+    result = machine.read(images, memory, iterations=3, sample=True, generator=seeded(5))
+    with torch.no_grad():
+        for _ in range(3):
+            e = machine.encode(x)
+            q_y = machine.infer_address(e)
+            y = q_y.sample(torch.randn(q_y.mean.shape, generator=generator))
+            w = machine.key_net(y) @ torch.nn.functional.normalize(machine.addresses, dim=-1).T
+            mu = w @ memory.mean
+            shift, log_var = machine.code_net(torch.cat([e, mu], dim=-1)).chunk(2, dim=-1)
+            log_var = 4 - torch.log1p((4 - log_var).exp())
+            z = mu + shift + (log_var / 2).exp() * torch.randn(mu.shape, generator=generator)
+            p = torch.sigmoid(machine.decode(z))
+            x = (torch.rand(p.shape, generator=generator) < p).float()
+    torch.testing.assert_close(result.images, p, atol=1e-3, rtol=1e-3)
+
+
+def test_order_and_portions_do_not_matter(machine, images):
+    whole = machine.write(images)
+    order = torch.randperm(32, generator=seeded())
+    parts = machine.write(images[:, order[20:]], machine.write(images[:, order[:20]]))
+    scale = whole.mean.abs().max()
+    assert (whole.mean - parts.mean).abs().max() < 1e-4 * scale
+    torch.testing.assert_close(whole.cov, parts.cov, atol=1e-4, rtol=1e-3)
+
+
+def test_a_machine_knows_what_it_has_written(machine, images):
+    memory = machine.write(images[0])
+    known, unknown = (machine.read(x, memory, iterations=1).confidence for x in images)
+    assert known.shape == (32,)
+    assert (known > 0.5).all()
+    assert (unknown < 0.5).float().mean() > 0.9
+    assert known.max() <= 1
+
+
+def test_an_empty_memory_reads_the_prior(machine, images):
+    result = machine.read(images[0], machine.prior_memory(), iterations=1)
+    assert torch.isfinite(result.images).all()
+    assert result.confidence.mean() < 0.1
+
+
+def test_watching(machine, images):
+    seen = []
+    memory = machine.write(images[0])
+    machine.read(images[0], memory, iterations=3, watch=lambda n, x: seen.append((n, x)))
+    assert [n for n, _ in seen] == [1, 2, 3]
+    seen.clear()
+    new = machine.generate(memory, 4, iterations=2, watch=lambda n, x: seen.append((n, x)))
+    assert [n for n, _ in seen] == [0, 1, 2]
+    assert torch.equal(seen[-1][1], new)
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_generating_is_seeded(machine, images, sample):
+    memory = machine.write(images)
+    one, same, other = (
+        machine.generate(memory, 5, sample=sample, generator=seeded(n)) for n in (1, 1, 2)
+    )
+    assert one.shape == (2, 5, 1, 28, 28)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_new_images_take_after_what_was_written(machine, images):
+    """Nearer to this episode than to another."""
+    new = machine.generate(machine.write(images[0]), 64, generator=seeded())
+    own, other = ((new[:, None] - x).abs().flatten(2).mean(-1).amin(-1) for x in images)
+    assert (own < other).float().mean() > 0.8
+
+
+def test_interpolation_leads_from_one_to_the_other(machine, images):
+    memory = machine.write(images[0])
+    frames = machine.interpolate(images[0, 0], images[0, 1], memory, steps=5)
+    assert frames.shape == (5, 1, 28, 28)
+    for frame, end in ((frames[0], images[0, 0]), (frames[-1], images[0, 1])):
+        read = machine.read(end[None], memory, iterations=1)
+        assert (frame - read.images[0]).abs().mean() < 0.05
+        assert (frame - end).abs().mean() < 0.06
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda m, x, s: m.read(x, s, iterations=0), "iterations"),
+        (lambda m, x, s: m.generate(s, 1, iterations=-1), "iterations"),
+        (lambda m, x, s: m.write(x[..., :20]), "Resize"),
+        (lambda m, x, s: m.read(x.expand(-1, -1, 3, -1, -1), s), "queries"),
+        (lambda m, x, s: m.write(x * 255), "255"),
+        (lambda m, x, s: m.write((x * 255).byte()), "255"),
+        (lambda m, x, s: m.write(x * float("nan")), "nan"),
+        (lambda m, x, s: m.interpolate(x[0, 0], x[0, 1], s, steps=1), "steps"),
+    ],
+)
+def test_mistakes(machine, images, call, word):
+    state: MemoryState = machine.prior_memory()
+    with pytest.raises(KanervaError, match=word):
+        call(machine, images, state)
