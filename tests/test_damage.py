@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kanerva import KanervaError
-from kanerva.data.damage import DAMAGES, Chance, any_damage, apply, damage
+from kanerva.data.damage import DAMAGES, Chance, Damage, any_damage, apply, damage
 
 
 def blank(*items, value=0.0, channels=1):
@@ -52,7 +52,7 @@ def test_training_sees_every_kind_and_a_faint_neighbour():
     images = (torch.rand(20, 8, 1, 28, 28, generator=seeded()) < 0.2).float()
     chance = Chance.draw(images, seeded())
     damaged = any_damage(images, chance)
-    kinds = [kind for kind in DAMAGES if kind != "none"]
+    kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
     left = torch.ones(20, 8, dtype=torch.bool)
     for kind in kinds:
         same = (damaged == apply(images, kind, chance)).flatten(2).all(-1)

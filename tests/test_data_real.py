@@ -97,3 +97,15 @@ def test_cifar10():
         45_000,
         5_000,
     ]
+
+
+@needs_omniglot
+@pytest.mark.parametrize(("name", "level"), [("omniglot", 33), ("omniglot-vae", 99)])
+def test_the_shipped_models_do_what_their_cards_say(name, level):
+    from kanerva.evaluation.evaluate import evaluate
+    from kanerva.models.checkpoint import load_with_card
+
+    model, card = load_with_card(name)
+    result = evaluate(model, load_dataset("omniglot", "test", data=DATA), episodes=40)
+    assert result.bound < level
+    assert abs(result.bound - card["test_bound"]) < 5 * result.stderr

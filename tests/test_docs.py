@@ -31,7 +31,7 @@ def test_readme_shows_what_the_demo_prints():
     from kanerva.evaluation.showing import show
 
     story = show(seed=0).story
-    (shown,) = [block for block in blocks(README, "") if block.startswith("wrote 26")]
+    (shown,) = [block for block in blocks(README, "") if block.startswith("bound: ")]
     for line in shown.splitlines():
         assert line in story
 

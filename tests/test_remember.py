@@ -40,6 +40,7 @@ def test_reading_is_algorithm_1(machine, images):
     """Transcribed, with the same draws."""
     memory = machine.write(images)
     generator, x = seeded(5), images
+    p = images
     result = machine.read(images, memory, iterations=3, sample=True, generator=seeded(5))
     with torch.no_grad():
         for _ in range(3):

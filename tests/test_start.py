@@ -1,5 +1,7 @@
 """Where training begins: whitened codes and addresses, a decoder that undoes the encoder."""
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
@@ -7,7 +9,9 @@ from kanerva import VAE, KanervaMachine
 from kanerva.models.config import ModelConfig
 from kanerva.models.start import whiten
 
-SIZES = {"num_filters": 8, "code_size": 20, "num_rows": 16, "key_size": 10, "address_size": 4}
+SIZES = ModelConfig(
+    num_filters=8, code_size=20, num_rows=16, key_size=10, address_size=4, hidden_size=100
+)
 
 
 def images(num=400):
@@ -41,7 +45,7 @@ def test_more_outputs_than_features_and_features_without_life():
 
 def test_a_machine_starts_with_a_memory_that_works():
     torch.manual_seed(0)
-    machine = KanervaMachine(ModelConfig(hidden_size=100, **SIZES))
+    machine = KanervaMachine(SIZES)
     some = images()
     machine.start_from(some.reshape(20, 20, 1, 28, 28))
     machine.eval()
@@ -60,7 +64,7 @@ def test_a_machine_starts_with_a_memory_that_works():
 
 def test_decoder_draws_the_image_before_any_training():
     torch.manual_seed(0)
-    vae = VAE(ModelConfig(kind="vae", **SIZES | {"num_filters": 16, "code_size": 100})).eval()
+    vae = VAE(replace(SIZES, kind="vae", num_filters=16, code_size=100)).eval()
     some = images()
 
     def likeness():
