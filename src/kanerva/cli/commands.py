@@ -16,7 +16,10 @@ import tyro
 from kanerva.cli.bench import bench
 from kanerva.cli.data import DATA_COMMANDS
 from kanerva.cli.demo import demo
+from kanerva.cli.denoise import denoise
 from kanerva.cli.eval import evaluate_command
+from kanerva.cli.generate import generate
+from kanerva.cli.interpolate import interpolate
 from kanerva.cli.train import train
 from kanerva.errors import KanervaError
 from kanerva.models.config import ModelConfig
@@ -26,6 +29,9 @@ from kanerva.training.recipes import RECIPES
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "eval": evaluate_command,
+    "denoise": denoise,
+    "generate": generate,
+    "interpolate": interpolate,
     "bench": bench,
 }
 GROUPS = {

@@ -1,8 +1,12 @@
 """Checks of options that several commands share."""
 
 from pathlib import Path
+from typing import Literal
 
 from kanerva.errors import KanervaError
+
+Corruption = Literal["block12", "erase12", "salt", "half", "none"]
+"""The kinds of `kanerva.data.damage`, which would take torch to import."""
 
 
 def check_seed(seed: int) -> None:

@@ -44,7 +44,7 @@ def evaluate(
     with torch.no_grad():
         bounds = [
             model.elbo(sampler.sample(size, generator=generator), generator=generator)
-            for size in _portions(episodes, batch)
+            for size in portions(episodes, batch)
         ]
     model.train(was_training)
     terms = Bound(*(torch.cat(parts) for parts in zip(*bounds, strict=True)))
@@ -52,7 +52,7 @@ def evaluate(
     means = {name: term.double().mean().item() for name, term in terms._asdict().items()}
     return Evaluation(
         bound=total.mean().item(),
-        stderr=_standard_error(total),
+        stderr=standard_error(total),
         episodes=episodes,
         episode_length=episode_length,
         **means,
@@ -79,7 +79,7 @@ def importance_bound(
     model.eval()
     total = 0.0
     with torch.no_grad():
-        for size in _portions(episodes, max(1, 640 // episode_length)):
+        for size in portions(episodes, max(1, 640 // episode_length)):
             images = sampler.sample(size, generator=generator)
             log_weights = model.log_weights(images, samples, generator=generator)
             log_mean = log_weights.logsumexp(0) - math.log(samples)
@@ -98,10 +98,10 @@ def check_fits(model: Coder, dataset: Dataset) -> None:
         )
 
 
-def _portions(total: int, size: int) -> Iterator[int]:
+def portions(total: int, size: int) -> Iterator[int]:
     for start in range(0, total, size):
         yield min(size, total - start)
 
 
-def _standard_error(values: Tensor) -> float:
+def standard_error(values: Tensor) -> float:
     return values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.inf

@@ -1,7 +1,9 @@
 """Rows of images with a word before each, as one picture: ink dark on white paper."""
 
+from pathlib import Path
+
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 from torch import Tensor
 
 GAP = 3
@@ -27,6 +29,18 @@ def sheet(rows: dict[str, Tensor], *, scale: int = 2) -> Image.Image:
         for column, image in enumerate(row):
             canvas.paste(_as_picture(image, scale), (margin + column * cell_width, top))
     return canvas
+
+
+def film(path: Path, rows: dict[str, Tensor], *, milliseconds: int = 400) -> None:
+    """A GIF with a frame for each row, at most eight images wide; the last one stays longer."""
+    frames = [
+        sheet({label if not line else " " * line: part for line, part in enumerate(row.split(8))})
+        for label, row in rows.items()
+    ]
+    size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
+    same = [ImageOps.pad(frame, size, color=(GROUND,) * 3, centering=(0, 0)) for frame in frames]
+    durations = [milliseconds] * (len(same) - 1) + [4 * milliseconds]
+    same[0].save(path, save_all=True, append_images=same[1:], duration=durations, loop=0)
 
 
 def _as_picture(image: Tensor, scale: int) -> Image.Image:

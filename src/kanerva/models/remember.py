@@ -115,7 +115,7 @@ class Remembering(Coder):
         each iteration with its number and images.
         """
         self._check_images(queries, "queries")
-        _check_iterations(iterations, at_least=1)
+        check_iterations(iterations, at_least=1)
         query, steps = queries, []
         weights = codes = queries  # set below: there is at least one iteration
         for number in range(1, iterations + 1):
@@ -149,7 +149,7 @@ class Remembering(Coder):
 
         y from its prior, a first image from there (`watch` sees it as number 0), then reading.
         """
-        _check_iterations(iterations, at_least=0)
+        check_iterations(iterations, at_least=0)
         shape = (*memory.mean.shape[:-2], num, self.config.address_size)
         y = torch.randn(shape, device=memory.mean.device, generator=generator)
         mean = recall(memory, self.weights(y))
@@ -205,13 +205,13 @@ class Remembering(Coder):
         return torch.randn(memory.mean.shape, device=memory.mean.device, generator=generator)
 
 
-def _check_iterations(iterations: int, *, at_least: int) -> None:
+def check_iterations(iterations: int, *, at_least: int) -> None:
     if iterations < at_least:
         raise KanervaError(
             "iterations",
             expected=f"at least {at_least}",
             got=str(iterations),
-            fix="The paper reads up to 8 times; 6 is a good start.",
+            fix="The paper reads up to 10 times; 6 is a good start.",
         )
 
 

@@ -1,0 +1,77 @@
+"""What the commands on a person's own files share: the model, the images, the picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kanerva.errors import KanervaError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kanerva.memory import MemoryState
+    from kanerva.models.remember import Remembering
+
+
+def load_remembering(
+    checkpoint: str, device: str | None = None
+) -> tuple[Remembering, dict[str, Any]]:
+    """A model that has a memory, and its card."""
+    import torch
+
+    from kanerva.models.checkpoint import load_with_card
+    from kanerva.models.remember import Remembering
+
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    model, card = load_with_card(checkpoint, device=where)
+    if not isinstance(model, Remembering):
+        raise KanervaError(
+            "checkpoint",
+            expected="a model with a memory",
+            got=f"{checkpoint}, a VAE",
+            fix="Name a Kanerva Machine, for example omniglot.",
+        )
+    return model, card
+
+
+def images_of(model: Remembering, places: Sequence[Path]) -> tuple[Tensor, list[str]]:
+    """Files and folders as images on the model's device, and their names."""
+    from kanerva.data.own import read_images
+
+    config = model.config
+    binary = config.likelihood == "bernoulli"
+    images, names = read_images(places, image_shape=config.image_shape, binary=binary)
+    return images.to(next(model.parameters()).device), names
+
+
+def memory_of(model: Remembering, places: Sequence[Path]) -> MemoryState:
+    """A memory of these files; of none, the prior."""
+    if not places:
+        print("no --memory: reading the prior, which has seen nothing", file=sys.stderr)
+        return model.prior_memory()
+    return model.write(images_of(model, places)[0])
+
+
+def check_out(path: Path) -> None:
+    """Before any work is done."""
+    if path.suffix.lower() not in (".png", ".gif"):
+        raise KanervaError(
+            "--out",
+            expected="a file name that ends in .png or .gif",
+            got=f"'{path}'",
+            fix="A .gif moves, a .png shows all at once.",
+        )
+
+
+def save_rows(path: Path, rows: dict[str, Tensor]) -> None:
+    """All rows as one picture, or each as a frame of a film."""
+    from kanerva.evaluation.sheet import film, sheet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".png":
+        sheet(rows).save(path)
+    else:
+        film(path, rows)

@@ -1,0 +1,65 @@
+"""A person's own image files as a model wants them: the right size, ink 1 on paper 0."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.data.episodes import THRESHOLD
+from kanerva.data.files import list_folder
+from kanerva.data.folder import NOT_IMAGES
+from kanerva.data.pictures import open_image, to_array
+from kanerva.errors import KanervaError
+
+
+def read_images(
+    places: Sequence[Path], *, image_shape: tuple[int, int, int], binary: bool
+) -> tuple[Tensor, list[str]]:
+    """Images (N, channels, H, W) between 0 and 1 from files and folders, and their names.
+
+    For binary models light paper is told from dark by the border of each image, and every grey that
+    is more than a trace of ink becomes ink, as Omniglot was made.
+    """
+    channels, height, width = image_shape
+    if height != width:
+        raise KanervaError(
+            "checkpoint",
+            expected="a model of square images",
+            got=f"{height} x {width}",
+            fix="Use the Python interface: km.write(images).",
+        )
+    arrays, names = [], []
+    for path in [file for place in places for file in _files(place)]:
+        image = open_image(path.read_bytes(), str(path))
+        array = to_array(image, size=height, grey=channels == 1)
+        arrays.append(_ink(array) if binary else array / 256)
+        names.append(str(path))
+    return torch.from_numpy(np.stack(arrays)).float(), names
+
+
+def _files(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    found = []
+    if place.is_dir():
+        found = [place / name for name in list_folder(place)]
+        found = [path for path in found if path.suffix.lower() not in NOT_IMAGES]
+    if not found:
+        raise KanervaError(
+            str(place),
+            expected="an image, or a folder with images",
+            got="a folder without any" if place.is_dir() else "nothing there",
+            fix="Check the path.",
+        )
+    return sorted(found)
+
+
+def _ink(array: np.ndarray) -> np.ndarray:
+    """Grey (channels, H, W) to 0 and 1."""
+    border = np.concatenate(
+        [array[..., 0, :], array[..., -1, :], array[..., 0], array[..., -1]], -1
+    )
+    ink = 255 - array if np.median(border) > 127 else array
+    return ink > THRESHOLD
