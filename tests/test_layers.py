@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training"},
+    "figures": {"errors"},
+    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }
 
 

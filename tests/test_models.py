@@ -8,7 +8,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 import kanerva
-from kanerva import KanervaError, condition, memory_kl, recall
+from kanerva import VAE, KanervaError, condition, memory_kl, recall
 from kanerva.models.build import build_model
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig
@@ -205,3 +205,22 @@ def test_public_names():
     assert kanerva.KanervaMachine is KanervaMachine
     for name in kanerva.__all__:
         assert getattr(kanerva, name) is not None
+
+
+def test_a_vae_generates_and_feeds_back():
+    model = small("vae").eval()
+    assert isinstance(model, VAE)
+    seen = {}
+    images = model.generate(
+        5,
+        iterations=2,
+        generator=torch.Generator().manual_seed(0),
+        watch=seen.__setitem__,
+    )
+    assert list(seen) == [0, 1, 2]
+    assert torch.equal(images, seen[2])
+    with torch.no_grad():
+        again = model.decode(model.encode(seen[0])[:, :6]).sigmoid()
+    torch.testing.assert_close(again, seen[1])
+    z = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(seen[0], model.decode(z).sigmoid().detach())

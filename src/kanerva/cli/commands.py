@@ -18,6 +18,7 @@ from kanerva.cli.data import DATA_COMMANDS
 from kanerva.cli.demo import demo
 from kanerva.cli.denoise import denoise
 from kanerva.cli.eval import evaluate_command
+from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
 from kanerva.cli.train import train
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "denoise": denoise,
     "generate": generate,
     "interpolate": interpolate,
+    "figures": figures,
     "bench": bench,
 }
 GROUPS = {

@@ -40,7 +40,7 @@ def generate(
     check_out(out)
     import torch
 
-    from kanerva.models.remember import check_iterations
+    from kanerva.models.coder import check_iterations
 
     check_iterations(iterations, at_least=0)
     model, _ = load_remembering(checkpoint, device)

@@ -1,6 +1,7 @@
 """What the Kanerva Machine and its VAE twin share: encoder, decoder, likelihood."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,9 @@ from kanerva.models.config import ModelConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
 from kanerva.models.start import start_coder
+
+Watch = Callable[[int, Tensor], None]
+"""Called after each iteration with its number and the images of it."""
 
 
 class Noise(NamedTuple):
@@ -103,3 +107,13 @@ class Coder(nn.Module):
         pixel = math.log(mean / (1 - mean)) if bernoulli else mean
         coders = (self.encoder, self.decoder)
         return start_coder(*coders, images, scale=scale, log_var=log_var, pixel=pixel)
+
+
+def check_iterations(iterations: int, *, at_least: int) -> None:
+    if iterations < at_least:
+        raise KanervaError(
+            "iterations",
+            expected=f"at least {at_least}",
+            got=str(iterations),
+            fix="The paper reads up to 10 times; 6 is a good start.",
+        )

@@ -4,7 +4,6 @@ Algorithms 1 and 2 of the paper (appendix G), and section 3.5. Shapes: T items, 
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -13,10 +12,7 @@ from torch import Tensor
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState, predict, recall
-from kanerva.models.coder import Coder
-
-Watch = Callable[[int, Tensor], None]
-"""Called after each iteration with its number, from 1, and the images read."""
+from kanerva.models.coder import Coder, Watch, check_iterations
 
 
 class Reading(NamedTuple):
@@ -203,16 +199,6 @@ class Remembering(Coder):
         if self.config.reading != "sample":
             return None
         return torch.randn(memory.mean.shape, device=memory.mean.device, generator=generator)
-
-
-def check_iterations(iterations: int, *, at_least: int) -> None:
-    if iterations < at_least:
-        raise KanervaError(
-            "iterations",
-            expected=f"at least {at_least}",
-            got=str(iterations),
-            fix="The paper reads up to 10 times; 6 is a good start.",
-        )
 
 
 def _draw(distribution: Gaussian, sample: bool, generator: torch.Generator | None) -> Tensor:

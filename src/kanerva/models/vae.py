@@ -5,7 +5,7 @@ from torch import Tensor
 
 from kanerva.distributions import gaussian
 from kanerva.models.bound import Bound, per_item
-from kanerva.models.coder import Coder, Noise
+from kanerva.models.coder import Coder, Noise, Watch, check_iterations
 
 
 class VAE(Coder):
@@ -13,6 +13,36 @@ class VAE(Coder):
 
     def start_from(self, images: Tensor) -> None:
         self.start_coder(images.flatten(end_dim=-4), scale=1.0, log_var=-2.0)
+
+    @torch.no_grad()
+    def generate(
+        self,
+        num: int,
+        *,
+        iterations: int = 0,
+        sample: bool = False,
+        generator: torch.Generator | None = None,
+        watch: Watch | None = None,
+    ) -> Tensor:
+        """New images (num, channels, H, W): z from its prior, then decoded.
+
+        With iterations each image is fed back to the encoder that often, as a memory is read again
+        and again. A VAE gains nothing by it (fig. iter_prior_vae): that is the control.
+        """
+        device = next(self.parameters()).device
+        codes = torch.randn(num, self.config.code_size, device=device, generator=generator)
+        check_iterations(iterations, at_least=0)
+        images = codes  # set below: there is at least one pass
+        for number in range(iterations + 1):
+            parameters = self.decode(codes)
+            images = self.likelihood.mean(parameters)
+            if watch is not None:
+                watch(number, images)
+            query = self.likelihood.sample(parameters, generator) if sample else images
+            code = gaussian.from_parameters(self.encode(query))
+            noise = torch.randn(codes.shape, device=device, generator=generator)
+            codes = code.sample(noise) if sample else code.mean
+        return images
 
     def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
         shape = (*episodes.shape[:-3], self.config.code_size)

@@ -1,0 +1,160 @@
+"""Do samples take after what was written? A classifier of characters counts (fig. prior-samples).
+
+    PYTHONPATH=experiments python experiments/samples.py OUT [--data data]
+
+A small convolutional network learns all characters from the training drawers. Then episodes of 32
+test images from 2, 4 or 12 classes are written, images are generated, and after 0, 2, 4, 6, 8
+readings we count those that the network puts into the written classes. The VAE's samples are fed
+back as often and counted against the same classes; real test images of these classes show what the
+network can do.
+"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.models.checkpoint import load
+from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.vae import VAE
+
+ITERATIONS = (0, 2, 4, 6, 8)
+CLASSES = (2, 4, 12)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--num", type=int, default=32, help="samples of each episode")
+    options = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    train, test = (
+        load_dataset("omniglot", split, data=options.data, show_progress=False).to(device)
+        for split in ("train", "test")
+    )
+    classifier = learn(train, options.epochs, device)
+    accuracy = correct(classifier, test)
+    print(f"classifier: {accuracy:.3f} of the test drawers' images", flush=True)
+    machine, vae = load("omniglot", device=device), load("omniglot-vae", device=device)
+    assert isinstance(machine, KanervaMachine)
+    assert isinstance(vae, VAE)
+    results = {
+        "what": "Share of samples that a classifier puts into the classes that were written",
+        "command": f"python experiments/samples.py OUT --epochs {options.epochs}",
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "classifier_accuracy": accuracy,
+        "episodes": options.episodes,
+        "samples_each": options.num,
+        "iterations": ITERATIONS,
+        "classes": {},
+    }
+    for num_classes in CLASSES:
+        shares = count(machine, vae, classifier, test, num_classes, options.episodes, options.num)
+        results["classes"][num_classes] = shares
+        print(num_classes, json.dumps(shares), flush=True)
+    (options.out / "samples.json").write_text(json.dumps(results, indent=1))
+
+
+def network(num_classes: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    channels = 1
+    for width in (64, 128, 256):
+        layers += [
+            nn.Conv2d(channels, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+        channels = width
+    layers += [nn.Flatten(), nn.Dropout(0.3), nn.Linear(256 * 9, num_classes)]
+    return nn.Sequential(*layers)
+
+
+def learn(train: Dataset, epochs: int, device: torch.device) -> nn.Sequential:
+    """Cross-entropy on shifted, turned and stretched images; Adam with a falling rate."""
+    torch.manual_seed(0)
+    model = network(len(train.class_names)).to(device)
+    batch, size = 256, len(train)
+    steps = epochs * (size // batch)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
+    for _ in range(steps):
+        index = torch.randint(size, (batch,), device=device)
+        images = (train.images[index] > 20).float()
+        loss = nn.functional.cross_entropy(model(moved(images)), train.labels[index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return model.eval()
+
+
+def moved(images: Tensor) -> Tensor:
+    """Each image under its own small affine map."""
+    num = len(images)
+    angle = 0.25 * torch.randn(num, device=images.device)
+    stretch = torch.exp(0.1 * torch.randn(2, num, device=images.device))
+    shift = 0.1 * torch.randn(2, num, device=images.device)
+    cos, sin = angle.cos(), angle.sin()
+    rows = [
+        torch.stack([cos * stretch[0], -sin * stretch[1], shift[0]], -1),
+        torch.stack([sin * stretch[0], cos * stretch[1], shift[1]], -1),
+    ]
+    grid = nn.functional.affine_grid(torch.stack(rows, 1), list(images.shape), align_corners=False)
+    return nn.functional.grid_sample(images, grid, align_corners=False)
+
+
+@torch.no_grad()
+def correct(classifier: nn.Module, test: Dataset) -> float:
+    found = torch.cat(
+        [classifier((part > 20).float()).argmax(-1) for part in test.images.split(500)]
+    )
+    return (found == test.labels).float().mean().item()
+
+
+@torch.no_grad()
+def count(
+    machine: KanervaMachine,
+    vae: VAE,
+    classifier: nn.Module,
+    test: Dataset,
+    num_classes: int,
+    episodes: int,
+    num: int,
+) -> dict[str, dict[str, list[float]]]:
+    """Means and standard errors over episodes, for both models and for real images."""
+    sampler = EpisodeSampler(test, num_items=32, num_classes=num_classes)
+    generator = torch.Generator(test.images.device).manual_seed(0)
+    shares: dict[str, list[list[float]]] = {"kanerva": [], "vae": [], "real": []}
+    for _ in range(episodes):
+        images, labels = (part[0] for part in sampler.sample_labelled(1, generator=generator))
+        written = labels.unique()
+
+        def share(samples: Tensor, written: Tensor = written) -> float:
+            found = classifier((samples > 0.5).float()).argmax(-1)
+            return torch.isin(found, written).float().mean().item()
+
+        options = {"iterations": max(ITERATIONS), "generator": generator}
+        steps: dict[int, Tensor] = {}
+        machine.generate(machine.write(images), num, watch=steps.__setitem__, **options)
+        shares["kanerva"].append([share(steps[number]) for number in ITERATIONS])
+        vae.generate(num, watch=steps.__setitem__, **options)
+        shares["vae"].append([share(steps[number]) for number in ITERATIONS])
+        shares["real"].append([share(images)])
+    report = {}
+    for name, rows in shares.items():
+        table = torch.tensor(rows, dtype=torch.float64)
+        error = table.std(0) / math.sqrt(len(table))
+        report[name] = {"mean": table.mean(0).tolist(), "stderr": error.tolist()}
+    return report
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Figures of the paper, drawn from saved results alone: no model is imported here."""

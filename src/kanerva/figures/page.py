@@ -1,0 +1,83 @@
+"""All figures as files, and as one HTML page that needs nothing else."""
+
+import base64
+import html
+import io
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+
+from kanerva.figures.catalogue import CATALOGUE, Drawn, Entry, load_results
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;
+       padding: 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin: 2.5rem 0 .3rem; }
+figure { margin: 0; overflow-x: auto; } img { max-width: 100%; height: auto; }
+dl { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem 1rem; margin: .4rem 0; }
+dt { color: #666; } dd { margin: 0; }
+@media (max-width: 34rem) { dl { grid-template-columns: 1fr; } dt { font-size: .85rem; } }
+"""
+
+
+class Made(NamedTuple):
+    """What was made, and what was left out and why."""
+
+    names: list[str]
+    missing: dict[str, str]
+    page: Path
+
+
+def make(results: Path, out: Path) -> Made:
+    """PNG, SVG and JSON of every figure whose results are there, and index.html."""
+    out.mkdir(parents=True, exist_ok=True)
+    found = load_results(results)
+    drawn: list[tuple[Entry, Drawn]] = []
+    missing = {}
+    for entry in CATALOGUE:
+        try:
+            drawn.append((entry, entry.draw(found)))
+        except KeyError as error:
+            missing[entry.name] = str(error.args[0])
+    parts = []
+    for entry, figure in drawn:
+        for suffix in ("png", "svg"):
+            (out / f"{entry.name}.{suffix}").write_bytes(_render(figure.figure, suffix))
+        (out / f"{entry.name}.json").write_text(json.dumps(figure.data))
+        parts.append(_section(entry, figure))
+    page = out / "index.html"
+    page.write_text(_page(parts, missing))
+    return Made([entry.name for entry, _ in drawn], missing, page)
+
+
+def _render(figure: Figure, suffix: str) -> bytes:
+    stream = io.BytesIO()
+    nothing = {"Date": None} if suffix == "svg" else {}
+    figure.savefig(stream, format=suffix, dpi=150, metadata=nothing)
+    return stream.getvalue()
+
+
+def _section(entry: Entry, drawn: Drawn) -> str:
+    image = base64.b64encode(_render(drawn.figure, "png")).decode()
+    title, paper, ours = (html.escape(text) for text in (entry.title, entry.paper, drawn.ours))
+    return (
+        f'<h2 id="{entry.name}">{title}</h2>\n'
+        f'<figure><img alt="{title}" src="data:image/png;base64,{image}"></figure>\n'
+        f"<dl><dt>the paper</dt><dd>{paper}</dd><dt>here</dt><dd>{ours}</dd></dl>\n"
+    )
+
+
+def _page(parts: list[str], missing: dict[str, str]) -> str:
+    left_out = "".join(
+        f"<li>{html.escape(name)}: no {html.escape(what)}</li>" for name, what in missing.items()
+    )
+    note = f"<h2>Not made</h2><ul>{left_out}</ul>" if missing else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>The Kanerva Machine: figures</title><style>{STYLE}</style></head><body>\n"
+        "<h1>The Kanerva Machine: the paper's figures, made again</h1>\n"
+        f"{''.join(parts)}{note}</body></html>\n"
+    )

@@ -1,0 +1,55 @@
+"""Figures from the saved results: every file, one page that needs nothing else."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from kanerva.figures.catalogue import CATALOGUE
+from kanerva.figures.packed import pack, unpack
+from kanerva.figures.page import make
+
+RESULTS = Path(__file__).parent.parent / "results"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make(RESULTS, tmp_path_factory.mktemp("figures"))
+
+
+def test_packing_keeps_images():
+    images = np.random.default_rng(0).integers(0, 256, (3, 1, 5, 4)) / 255
+    assert np.array_equal(unpack(json.loads(json.dumps(pack(images)))), images)
+
+
+def test_every_figure_is_made_or_named_as_missing(made):
+    assert set(made.names) | set(made.missing) == {entry.name for entry in CATALOGUE}
+    assert len(made.names) >= 12
+    for name in made.names:
+        with Image.open(made.page.parent / f"{name}.png") as picture:
+            grey = np.asarray(picture.convert("L"))
+        assert 10 < grey.std(), "an empty picture"  # noqa: SIM300
+        assert (made.page.parent / f"{name}.svg").read_text().lstrip().startswith("<?xml")
+        assert json.loads((made.page.parent / f"{name}.json").read_text())
+
+
+def test_the_page_stands_alone(made):
+    text = made.page.read_text()
+    sources = re.findall(r'(?:src|href)="([^"]{1,40})', text)
+    assert len(sources) == len(made.names)
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    for name in made.missing:
+        assert name in text
+
+
+def test_no_results_no_figures(tmp_path):
+    command = [sys.executable, "-m", "kanerva.cli.main", "figures", "--results", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--results" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
