@@ -38,6 +38,18 @@ def _own(tensor: Tensor) -> Tensor:
 
 def write_atomically(path: Path, contents: bytes) -> None:
     """After a crash at any moment the file is the old one or the new one."""
+    try:
+        _write(path, contents)
+    except OSError as error:
+        raise KanervaError(
+            str(path),
+            expected="a place to write to",
+            got=(error.strerror or str(error)).lower(),
+            fix="Free some space or choose another folder; files that were there are untouched.",
+        ) from None
+
+
+def _write(path: Path, contents: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
