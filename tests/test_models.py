@@ -224,3 +224,33 @@ def test_a_vae_generates_and_feeds_back():
     torch.testing.assert_close(again, seen[1])
     z = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(seen[0], model.decode(z).sigmoid().detach())
+
+
+def test_damaged_queries_read_what_whole_images_wrote():
+    """The first n episodes are addressed and corrected by their queries, the rest by themselves."""
+    model = small().eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    images, queries = episodes(), episodes(batch=1, seed=9)
+    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    plain, damaged = model(images, noise), model(images, noise._replace(queries=queries))
+    for one, other in zip(plain, damaged, strict=True):
+        assert torch.allclose(one[1:], other[1:], atol=1e-5)
+    assert torch.equal(plain.memory_kl_per_item, damaged.memory_kl_per_item)  # written whole
+    assert not torch.allclose(plain.kl_address[0], damaged.kl_address[0])
+    assert isinstance(model, KanervaMachine)
+    with torch.no_grad():
+        embeddings, e = model.encode(images[:1]), model.encode(queries)
+        assert noise.address is not None
+        assert noise.written_code is not None
+        write, read = (
+            model.weights(model.infer_address(x).sample(noise.address[k, :1]))
+            for k, x in enumerate((embeddings, e))
+        )
+        written = noise.written_code[:1]
+        memory = model.write_embeddings(embeddings, write, model.prior_memory(), written)
+        reading = model.read_embeddings(e, read, memory, None)
+        kl = kl_divergence(
+            Normal(reading.shift, (reading.log_var / 2).exp()), Normal(0.0, 1.0)
+        ).sum(-1)
+    torch.testing.assert_close(damaged.kl_code[0], kl.mean(), rtol=1e-4, atol=1e-5)

@@ -5,7 +5,9 @@ import torch
 
 import kanerva
 from kanerva import KanervaError, KanervaMachine, MemoryState
+from kanerva.data import load_dataset
 from kanerva.data.damage import damage
+from kanerva.evaluation.denoise import measure_denoising
 from kanerva.evaluation.showing import draw_episodes
 
 
@@ -137,3 +139,14 @@ def test_mistakes(machine, images, call, word):
     state: MemoryState = machine.prior_memory()
     with pytest.raises(KanervaError, match=word):
         call(machine, images, state)
+
+
+def test_denoising_is_measured_against_the_clean_image(machine):
+    data = load_dataset("glyphs", "test", show_progress=False)
+    result = measure_denoising(machine, data, kind="block12", episodes=4, iterations=2, batch=3)
+    assert 0.1 < result.corrupted_error < 0.16
+    assert result.errors[1] < 0.8 * result.corrupted_error
+    assert len(result.errors) == len(result.stderrs) == 2
+    whole = measure_denoising(machine, data, kind="none", episodes=4, iterations=2, batch=3)
+    assert whole.corrupted_error == 0
+    assert whole.recognised > 0.95 > result.recognised > 0.3

@@ -11,7 +11,7 @@ def evaluate_command(
     checkpoint: Positional[str],
     *,
     episodes: int = 1000,
-    episode_length: int = 32,
+    episode_length: int | None = None,
     num_classes: int | None = None,
     dataset: str | None = None,
     split: Literal["test", "valid", "train", "fit"] = "test",
@@ -27,7 +27,7 @@ def evaluate_command(
     Args:
         checkpoint: omniglot, omniglot-vae, a checkpoint file or a run folder.
         episodes: how many random episodes.
-        episode_length: items of each.
+        episode_length: items of each; by default as the model was trained.
         num_classes: draw each episode from this many classes; by default from the whole split.
         dataset: another data set than the one the model was trained on.
         split: which part of it.
@@ -48,9 +48,11 @@ def evaluate_command(
 
     check_seed(seed)
     check_positive("--episodes", episodes)
-    check_positive("--episode-length", episode_length)
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model, card = load_with_card(checkpoint, device=where)
+    if episode_length is None:
+        episode_length = card.get("episode_length", 32)
+    check_positive("--episode-length", episode_length)
     trained_with = card.get("binarisation")
     images = load_dataset(
         dataset or card.get("dataset", "omniglot"),
