@@ -230,7 +230,7 @@ def test_damaged_queries_read_what_whole_images_wrote():
     """The first n episodes are addressed and corrected by their queries, the rest by themselves."""
     model = small().eval()
     for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.1)
+        torch.nn.init.normal_(parameter, std=0.4)
     images, queries = episodes(), episodes(batch=1, seed=9)
     noise = model.draw_noise(images, torch.Generator().manual_seed(1))
     plain, damaged = model(images, noise), model(images, noise._replace(queries=queries))

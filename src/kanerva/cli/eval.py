@@ -50,9 +50,8 @@ def evaluate_command(
     check_positive("--episodes", episodes)
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model, card = load_with_card(checkpoint, device=where)
-    if episode_length is None:
-        episode_length = card.get("episode_length", 32)
-    check_positive("--episode-length", episode_length)
+    length: int = card.get("episode_length", 32) if episode_length is None else episode_length
+    check_positive("--episode-length", length)
     trained_with = card.get("binarisation")
     images = load_dataset(
         dataset or card.get("dataset", "omniglot"),
@@ -64,7 +63,7 @@ def evaluate_command(
     check_fits(model, images)
     drawn: dict[str, Any] = {
         "episodes": episodes,
-        "episode_length": episode_length,
+        "episode_length": length,
         "num_classes": num_classes,
         "seed": seed,
     }
