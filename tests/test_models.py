@@ -13,6 +13,7 @@ from kanerva.models.build import build_model
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.nets import FromPixels, ToPixels
 
 SMALL = {"num_filters": 4, "code_size": 6, "num_rows": 7, "key_size": 5, "address_size": 4}
 
@@ -254,3 +255,23 @@ def test_damaged_queries_read_what_whole_images_wrote():
             Normal(reading.shift, (reading.log_var / 2).exp()), Normal(0.0, 1.0)
         ).sum(-1)
     torch.testing.assert_close(damaged.kl_code[0], kl.mean(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_layers_at_the_pixels_are_convolutions(channels):
+    """The products a GPU computes are the convolutions, and so are their gradients."""
+    torch.manual_seed(0)
+    first, last = FromPixels(channels, 5).double(), ToPixels(5, channels, (0, 0)).double()
+    images = torch.randn(2, channels, 10, 14, dtype=torch.float64)
+    features = torch.randn(2, 5, 5, 7, dtype=torch.float64, requires_grad=True)
+    for layer, value in ((first, images), (last, features)):
+        one, other = layer.as_product(value), layer(value)
+        torch.testing.assert_close(one, other)
+        toward = torch.randn_like(other)
+        wanted = [*layer.parameters(), *([value] if value.requires_grad else [])]
+        for a, b in zip(
+            torch.autograd.grad(one, wanted, toward),
+            torch.autograd.grad(other, wanted, toward),
+            strict=True,
+        ):
+            torch.testing.assert_close(a, b)

@@ -36,6 +36,54 @@ class Convolutions(nn.Sequential):
             return super().forward(x).to(x.dtype)
 
 
+class FromPixels(nn.Conv2d):
+    """The layer that sees pixels: 4 x 4, stride 2.
+
+    One or three channels suit no convolution kernel of a GPU; there it is one product of patches.
+    """
+
+    def __init__(self, channels: int, num_filters: int) -> None:
+        super().__init__(channels, num_filters, 4, stride=2, padding=1)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self.as_product(input) if input.is_cuda else super().forward(input)
+
+    def as_product(self, images: Tensor) -> Tensor:
+        padded = nn.functional.pad(images, (1, 1, 1, 1))
+        patches = padded.unfold(2, 4, 2).unfold(3, 4, 2).permute(0, 2, 3, 1, 4, 5)
+        return nn.functional.linear(patches.flatten(3), self.weight.flatten(1), self.bias).permute(
+            0, 3, 1, 2
+        )
+
+
+class ToPixels(nn.ConvTranspose2d):
+    """The layer that draws pixels: 4 x 4, stride 2. On a GPU one product, then sums of its taps."""
+
+    def __init__(self, num_filters: int, channels: int, extra: tuple[int, int]) -> None:
+        super().__init__(num_filters, channels, 4, stride=2, padding=1, output_padding=extra)
+
+    def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
+        if input.is_cuda and self.output_padding == (0, 0):
+            return self.as_product(input)
+        return super().forward(input, output_size)
+
+    def as_product(self, features: Tensor) -> Tensor:
+        taps = features.permute(0, 2, 3, 1) @ self.weight.flatten(1)
+        taps = taps.unflatten(-1, (-1, 4, 4)).permute(0, 3, 1, 4, 2, 5)  # (N, channels, H, 4, W, 4)
+        pixels = _overlap(_overlap(taps, 4), 2).flatten(4).flatten(2, 3)
+        assert self.bias is not None
+        return pixels + self.bias[:, None, None]
+
+
+def _overlap(taps: Tensor, dim: int) -> Tensor:
+    """Taps (..., H, 4, ...) at `dim` to pixels (..., H, 2, ...): they reach one pixel over."""
+    before, even, odd, after = taps.unbind(dim + 1)
+    size, edge = before.shape[dim], torch.zeros_like(before.narrow(dim, 0, 1))
+    from_above = torch.cat([edge, after.narrow(dim, 0, size - 1)], dim)
+    from_below = torch.cat([before.narrow(dim, 1, size - 1), edge], dim)
+    return torch.stack([even + from_above, odd + from_below], dim + 1)
+
+
 def shrunk(size: int) -> int:
     """Height or width after a 4 x 4 convolution of stride 2 with a border of 1."""
     return (size - 2) // 2 + 1
@@ -48,13 +96,16 @@ class Encoder(nn.Module):
         super().__init__()
         channels, height, width = image_shape
         blocks: list[nn.Module] = []
-        for _ in range(3):
-            down = nn.Conv2d(channels, num_filters, 4, stride=2, padding=1)
+        for level in range(3):
+            if level == 0:
+                down = FromPixels(channels, num_filters)
+            else:
+                down = nn.Conv2d(num_filters, num_filters, 4, stride=2, padding=1)
             init_relu(down)
             blocks += [down, nn.ReLU(), ResidualBlock(num_filters)]
-            channels, height, width = num_filters, shrunk(height), shrunk(width)
+            height, width = shrunk(height), shrunk(width)
         self.blocks = Convolutions(*blocks)
-        self.project = nn.Linear(channels * height * width, 2 * code_size)
+        self.project = nn.Linear(num_filters * height * width, 2 * code_size)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.project(self.blocks(images).flatten(1))
@@ -80,19 +131,16 @@ class Decoder(nn.Module):
         blocks: list[nn.Module] = []
         for level in (2, 1, 0):
             small, large = sizes[level + 1], sizes[level]
-            out = num_filters if level else channels
-            up = nn.ConvTranspose2d(
-                num_filters,
-                out,
-                4,
-                stride=2,
-                padding=1,
-                output_padding=(large[0] - 2 * small[0], large[1] - 2 * small[1]),
-            )
-            blocks += [ResidualBlock(num_filters), up]
-            if level:
+            extra = (large[0] - 2 * small[0], large[1] - 2 * small[1])
+            blocks.append(ResidualBlock(num_filters))
+            if level == 0:
+                blocks.append(ToPixels(num_filters, channels, extra))
+            else:
+                up = nn.ConvTranspose2d(
+                    num_filters, num_filters, 4, stride=2, padding=1, output_padding=extra
+                )
                 init_relu(up)
-                blocks.append(nn.ReLU())
+                blocks += [up, nn.ReLU()]
         self.blocks = Convolutions(*blocks)
 
     def forward(self, codes: Tensor) -> Tensor:

@@ -37,7 +37,9 @@ class TrainingConfig:
     lr: float = 3e-3
     """Learning rate of Adam at its highest."""
     warmup: int = 500
-    """Steps over which the learning rate rises from zero; then it falls to zero linearly."""
+    """Steps over which the learning rate rises from zero."""
+    decay: float = 1.0
+    """Share of the other steps, the last, over which it falls to zero linearly."""
     kl_warmup: int = 500
     """Steps over which the KL terms reach their full weight."""
     clip: float = 4.0

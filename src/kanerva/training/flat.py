@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class FlatParameters:
-    """Parameters that are views of `vector`; `gather` puts their gradients into `vector.grad`."""
+    """Parameters that are views of `vector`, and their gradients as one vector."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self.parameters = parameters
@@ -18,16 +18,22 @@ class FlatParameters:
             parameter.data = part.as_strided(parameter.shape, parameter.stride())
             start += parameter.numel()
 
-    def clear(self) -> None:
-        for parameter in self.parameters:
-            parameter.grad = None
+    def gradient(self, loss: Tensor, *, alone: bool) -> Tensor:
+        """Of `loss`, as one vector; parameters that got none count as zero.
 
-    def gather(self) -> Tensor:
-        """The gradient as one vector; parameters that got none count as zero."""
+        Not `alone`, it goes through `backward`, where DistributedDataParallel takes part.
+        """
+        if alone:
+            parts = torch.autograd.grad(loss, self.parameters, allow_unused=True)
+        else:
+            for parameter in self.parameters:
+                parameter.grad = None
+            loss.backward()
+            parts = [parameter.grad for parameter in self.parameters]
         return torch.cat(
             [
-                torch.zeros_like(p).flatten() if p.grad is None else _in_storage_order(p.grad, p)
-                for p in self.parameters
+                torch.zeros_like(p).flatten() if part is None else _in_storage_order(part, p)
+                for p, part in zip(self.parameters, parts, strict=True)
             ]
         )
 

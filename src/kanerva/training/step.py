@@ -9,15 +9,12 @@ from torch import Tensor, nn
 from kanerva.data import EpisodeSampler
 from kanerva.data.damage import Chance, any_damage
 from kanerva.models.bound import Bound
-from kanerva.models.coder import Coder
+from kanerva.models.coder import Coder, Noise
+from kanerva.training.adam import Adam, update
 from kanerva.training.config import TrainingConfig
 from kanerva.training.flat import FlatParameters
 from kanerva.training.parallel import Parallel
 
-BETA2 = 0.999
-"""Adam's default: how long it remembers the mean square of a gradient."""
-CLIP_FROM = 100
-"""Steps after which that mean is worth clipping by."""
 METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped")
 
 
@@ -57,24 +54,20 @@ class TrainingStep:
         self.config = config
         self.device = device
         self.flat = FlatParameters(list(model.parameters()))
+        self.alone = parallel.world == 1
         self.module: nn.Module = parallel.wrap(model)
+        self.adam = Adam.of(self.flat.vector)
+        self.damage, self.objective, self.finish = any_damage, objective, finish
         if config.compile:
-            self.module = torch.compile(self.module)  # pyright: ignore[reportAttributeAccessIssue]
+            self.damage = torch.compile(any_damage, dynamic=False)
+            self.objective = torch.compile(objective, dynamic=False)
+            self.finish = torch.compile(finish, dynamic=False)
         self.count = torch.zeros((), dtype=torch.float64, device=device)
-        self.lr = torch.zeros((), device=device)
-        self.optimizer = torch.optim.Adam(
-            [self.flat.vector],
-            lr=self.lr,
-            betas=(0.9, BETA2),
-            fused=True,
-            capturable=device.type == "cuda",
-        )
         self.generator = torch.Generator(device).manual_seed(config.seed * 1009 + parallel.rank)
-        self.damage = torch.compile(any_damage) if config.compile else any_damage
-        self.num_damaged = int(config.damaged * config.batch)
         self.sums = torch.zeros(len(METRICS) + 1, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.use_graph = device.type == "cuda" and parallel.world == 1
+        self.use_graph = device.type == "cuda" and self.alone
+        self.num_damaged = int(config.damaged * config.batch)
 
     def run(self, num_steps: int) -> None:
         """Make this many steps."""
@@ -102,12 +95,12 @@ class TrainingStep:
 
     def state(self) -> dict[str, Tensor]:
         """All that a resumed run needs beside the parameters."""
-        adam = self.optimizer.state_dict()["state"].get(0, {})
         return {
             "count": self.count,
             "sums": self.sums,
             "generator": self.generator.get_state(),
-            **{f"adam.{name}": value for name, value in adam.items()},
+            "adam.mean": self.adam.mean,
+            "adam.square": self.adam.square,
         }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -115,15 +108,8 @@ class TrainingStep:
         self.count.copy_(state["count"])
         self.sums.copy_(state["sums"])
         self.generator.set_state(state["generator"].cpu())
-        adam = {
-            name.removeprefix("adam."): value.to(self.device if value.dim() else "cpu")
-            for name, value in state.items()
-            if name.startswith("adam.")
-        }
-        if adam:
-            groups = self.optimizer.state_dict()["param_groups"]
-            self.optimizer.load_state_dict({"state": {0: adam}, "param_groups": groups})
-            self.optimizer.param_groups[0]["lr"] = self.lr  # loading put a copy there
+        self.adam.mean.copy_(state["adam.mean"])
+        self.adam.square.copy_(state["adam.square"])
 
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
@@ -133,44 +119,18 @@ class TrainingStep:
             whole = images[: self.num_damaged]
             queries = self.damage(whole, Chance.draw(whole, self.generator))
             noise = noise._replace(queries=queries)
-        bound: Bound = self.module(images, noise)
-        loss = bound.weighted(self._kl_weight()).mean()
-        self.flat.clear()
-        loss.backward()
-        gradient = self.flat.gather()
-        norm = gradient.norm()
-        self.lr.copy_(self._learning_rate())
-        self.flat.vector.grad = self._safe(gradient)
-        self.optimizer.step()
-        self.count += 1
-        terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
-        means = [term.detach()[self.num_damaged :].mean() for term in terms]
-        skipped = (~norm.isfinite()).float()
-        row = torch.stack([*means, norm, skipped, torch.ones_like(norm)])
-        self.sums += row.nan_to_num(0, 0, 0)
-
-    def _safe(self, gradient: Tensor) -> Tensor:
-        """No entry more than `clip` times its usual size, Adam's root of the mean square.
-
-        A gradient that is not finite counts as none.
-
-        A rare batch with a gradient of a million times the usual length would otherwise move every
-        parameter of one layer by 30 learning rates, all in step. Clipping the whole gradient by
-        its length does not prevent that: it may all be in that layer.
-        """
-        gradient = torch.where(gradient.norm().isfinite(), gradient, 0.0)
-        adam = self.optimizer.state.get(self.flat.vector)
-        if not adam:
-            return gradient
-        usual = (adam["exp_avg_sq"] / (1 - BETA2 ** adam["step"])).sqrt()
-        limit = torch.where(self.count < CLIP_FROM, torch.inf, self.config.clip * usual)
-        return gradient.clamp(-limit, limit)
+        loss, terms = self.objective(
+            self.module, images, noise, self._kl_weight(), self.num_damaged
+        )
+        gradient = self.flat.gradient(loss, alone=self.alone)
+        lr, clip = self._learning_rate(), self.config.clip
+        self.finish(self.adam, gradient, terms, lr, self.count, self.sums, clip)
 
     def _learning_rate(self) -> Tensor:
-        """Up over `warmup` steps, then down to zero in a straight line."""
+        """Up over `warmup` steps, then down to zero in a straight line over the last `decay`."""
         steps, warmup = self.config.steps, min(self.config.warmup, self.config.steps // 2)
         rise = (self.count + 1) / max(warmup, 1)
-        fall = (steps - self.count) / max(steps - warmup, 1)
+        fall = (steps - self.count) / max(self.config.decay * (steps - warmup), 1)
         return self.config.lr * torch.minimum(rise, fall).clamp(0, 1)
 
     def _kl_weight(self) -> Tensor:
@@ -192,8 +152,35 @@ class TrainingStep:
     def _capture(self) -> None:
         self.graph = torch.cuda.CUDAGraph()
         self.graph.register_generator_state(self.generator)
-        self.flat.clear()
         # A stream of its own: graphs captured on one stream share the workspaces of its libraries,
         # and would corrupt each other when replayed at the same time.
         with torch.cuda.graph(self.graph, stream=torch.cuda.Stream()):
             self._step()
+
+
+def objective(
+    module: nn.Module, images: Tensor, noise: Noise, kl_weight: Tensor, num_damaged: int
+) -> tuple[Tensor, Tensor]:
+    """The training loss, and the means of the bound's terms over episodes read undamaged."""
+    bound: Bound = module(images, noise)
+    terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
+    means = [term.detach()[num_damaged:].mean() for term in terms]
+    return bound.weighted(kl_weight).mean(), torch.stack(means)
+
+
+def finish(
+    adam: Adam,
+    gradient: Tensor,
+    terms: Tensor,
+    lr: Tensor,
+    count: Tensor,
+    sums: Tensor,
+    clip: float,
+) -> None:
+    """What comes after the gradient: Adam, the count of steps, the metrics."""
+    norm = gradient.norm()
+    update(adam, gradient, lr, count, clip)
+    count.add_(1)
+    skipped = (~norm.isfinite()).float()
+    row = torch.cat([terms, torch.stack([norm, skipped, torch.ones_like(norm)])])
+    sums.add_(row.nan_to_num(0, 0, 0))
