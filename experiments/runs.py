@@ -71,10 +71,8 @@ def main() -> None:
     if plan.get("race"):
         results["race"] = race(configs[plan["race"]], train, held_out, device)
         print("race:", results["race"], flush=True)
-    looks = plan.get("looks", 20)
-    longest = max(run.config.training.steps for run in runs)
-    every = max(longest // looks // 100 * 100, 1)
-    train_together(runs, held_out, look_every=every, episodes=100, limit_s=options.limit)
+    looks = plan.get("looks", 24)
+    train_together(runs, held_out, num_looks=looks, episodes=100, limit_s=options.limit)
     results["runs"] = {}
     for run in runs:
         final = evaluate(run.model, held_out, episodes=options.episodes)

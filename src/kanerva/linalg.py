@@ -9,6 +9,7 @@ There is no explicit inverse here, only triangular solves.
 """
 
 import warnings
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -83,16 +84,49 @@ def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor.mT, rhs, upper=True)
 
 
-def solve_whitened(matrix: Tensor, factor: Tensor, rhs: Tensor) -> tuple[Tensor, Tensor]:
-    """(L^-1 rhs, A^-1 rhs) for A = `matrix` with Cholesky factor L.
+def whiten_and_weigh(
+    matrix: Tensor, factor: Tensor, left: Tensor, right: Tensor
+) -> tuple[Tensor, Tensor]:
+    """(L^-1 left, left' A^-1 right) for A = `matrix` with Cholesky factor L.
 
-    The second is differentiated through A itself, which costs two solves; through L it would cost
+    The second is differentiated through A itself, which costs one solve; through L it would cost
     the derivative of the factorisation, several times as much.
     """
-    whitened = solve_lower(factor, rhs)
-    if not (torch.is_grad_enabled() and (matrix.requires_grad or rhs.requires_grad)):
-        return whitened, solve_upper(factor, whitened)
-    return whitened, _Solve.apply(matrix, factor.detach(), rhs)  # pyright: ignore[reportReturnType]
+    if not torch.is_grad_enabled() or not any(
+        tensor.requires_grad for tensor in (matrix, left, right)
+    ):
+        whitened, other = _solve_both(solve_lower, factor, left, right)
+        return whitened, whitened.mT @ other
+    product: Tensor = _Weigh.apply(matrix, factor.detach(), left, right)  # pyright: ignore
+    return solve_lower(factor, left), product
+
+
+class _Weigh(torch.autograd.Function):
+    """P = B' A^-1 D, given the Cholesky factor L of A.
+
+    With X = A^-1 B and Y = A^-1 D: dB = Y dP', dD = X dP, dA = -X dP Y'. P half solves both.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor, factor: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        half_left, half_right = _solve_both(solve_lower, factor, left, right)
+        ctx.save_for_backward(matrix, factor, left, right, half_left, half_right)
+        return half_left.mT @ half_right
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        matrix, factor, left, right, half_left, half_right = ctx.saved_tensors
+        if torch.is_grad_enabled():  # to be differentiated again
+            X, Y = (_Solve.apply(matrix, factor, side) for side in (left, right))
+        else:
+            X, Y = _solve_both(solve_upper, factor, half_left, half_right)
+        turned = X @ gradient
+        return (
+            -(turned @ Y.mT).sum_to_size(matrix.shape),
+            None,
+            (Y @ gradient.mT).sum_to_size(left.shape),
+            turned.sum_to_size(right.shape),
+        )
 
 
 class _Solve(torch.autograd.Function):
@@ -115,6 +149,16 @@ class _Solve(torch.autograd.Function):
             None,
             rhs_gradient.sum_to_size(ctx.rhs_shape),
         )
+
+
+def _solve_both(
+    solve: Callable[[Tensor, Tensor], Tensor], factor: Tensor, left: Tensor, right: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Two right-hand sides at once, unless one serves many of the other."""
+    if left.shape[:-2] != right.shape[:-2]:
+        return solve(factor, left), solve(factor, right)
+    both = solve(factor, torch.cat([left, right], dim=-1))
+    return both[..., : left.shape[-1]], both[..., left.shape[-1] :]
 
 
 def join_columns(left: Tensor, right: Tensor) -> Tensor:

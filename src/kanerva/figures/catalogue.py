@@ -156,7 +156,7 @@ def _fed_back(data_set: str) -> Callable[[Results], Drawn]:
 
 def covariance(results: Results) -> Drawn:
     full = _runs(results, "omniglot", "omniglot")
-    diagonal = _runs(results, "covariance", "diagonal")
+    diagonal = _runs(results, "omniglot", "diagonal")
     groups = {"full covariance": _lines(full, "bound"), "diagonal": _lines(diagonal, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS, limits=(0, 140))
     ours = f"Full: {_finals(full)} nats on test. Diagonal: {_finals(diagonal)}."

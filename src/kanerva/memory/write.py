@@ -104,8 +104,8 @@ def surprise(state: MemoryState, episode: Episode) -> Surprise:
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
     """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
     Delta, Sigma_c, Sigma_z, L = surprise(state, episode)
-    whitened, gain = linalg.solve_whitened(Sigma_z, L, Sigma_c)  # gain' = Sigma_c' Sigma_z^-1
-    mean = (gain.mT @ Delta).add_(state._mean)
+    whitened, news = linalg.whiten_and_weigh(Sigma_z, L, Sigma_c, Delta)
+    mean = state._mean + news
     rows = state.rows.after_items(episode.weights, episode.noise, whitened)
     return MemoryState._trusted(mean, rows, state.dtype)
 

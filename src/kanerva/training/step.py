@@ -14,6 +14,7 @@ from kanerva.training.adam import Adam, update
 from kanerva.training.config import TrainingConfig
 from kanerva.training.flat import FlatParameters
 from kanerva.training.parallel import Parallel
+from kanerva.training.schedule import Schedule
 
 METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped")
 
@@ -62,6 +63,7 @@ class TrainingStep:
             self.damage = torch.compile(any_damage, dynamic=False)
             self.objective = torch.compile(objective, dynamic=False)
             self.finish = torch.compile(finish, dynamic=False)
+        self.schedule = Schedule.of(config, device)
         self.count = torch.zeros((), dtype=torch.float64, device=device)
         self.generator = torch.Generator(device).manual_seed(config.seed * 1009 + parallel.rank)
         self.sums = torch.zeros(len(METRICS) + 1, device=device)
@@ -119,24 +121,10 @@ class TrainingStep:
             whole = images[: self.num_damaged]
             queries = self.damage(whole, Chance.draw(whole, self.generator))
             noise = noise._replace(queries=queries)
-        loss, terms = self.objective(
-            self.module, images, noise, self._kl_weight(), self.num_damaged
-        )
+        now = (self.schedule, self.count)
+        loss, terms = self.objective(self.module, images, noise, *now, self.num_damaged)
         gradient = self.flat.gradient(loss, alone=self.alone)
-        lr, clip = self._learning_rate(), self.config.clip
-        self.finish(self.adam, gradient, terms, lr, self.count, self.sums, clip)
-
-    def _learning_rate(self) -> Tensor:
-        """Up over `warmup` steps, then down to zero in a straight line over the last `decay`."""
-        steps, warmup = self.config.steps, min(self.config.warmup, self.config.steps // 2)
-        rise = (self.count + 1) / max(warmup, 1)
-        fall = (steps - self.count) / max(self.config.decay * (steps - warmup), 1)
-        return self.config.lr * torch.minimum(rise, fall).clamp(0, 1)
-
-    def _kl_weight(self) -> Tensor:
-        """From 1/10 to 1 over `kl_warmup` steps."""
-        share = (self.count / max(self.config.kl_warmup, 1)).clamp(max=1)
-        return (0.1 + 0.9 * share).float()
+        self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
 
     # -- CUDA ------------------------------------------------------------------------------------
 
@@ -159,27 +147,32 @@ class TrainingStep:
 
 
 def objective(
-    module: nn.Module, images: Tensor, noise: Noise, kl_weight: Tensor, num_damaged: int
+    module: nn.Module,
+    images: Tensor,
+    noise: Noise,
+    schedule: Schedule,
+    count: Tensor,
+    num_damaged: int,
 ) -> tuple[Tensor, Tensor]:
     """The training loss, and the means of the bound's terms over episodes read undamaged."""
     bound: Bound = module(images, noise)
     terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
     means = [term.detach()[num_damaged:].mean() for term in terms]
-    return bound.weighted(kl_weight).mean(), torch.stack(means)
+    return bound.weighted(schedule.kl_weight(count)).mean(), torch.stack(means)
 
 
 def finish(
     adam: Adam,
     gradient: Tensor,
     terms: Tensor,
-    lr: Tensor,
+    schedule: Schedule,
     count: Tensor,
     sums: Tensor,
     clip: float,
 ) -> None:
     """What comes after the gradient: Adam, the count of steps, the metrics."""
     norm = gradient.norm()
-    update(adam, gradient, lr, count, clip)
+    update(adam, gradient, schedule.learning_rate(count), count, clip)
     count.add_(1)
     skipped = (~norm.isfinite()).float()
     row = torch.cat([terms, torch.stack([norm, skipped, torch.ones_like(norm)])])
