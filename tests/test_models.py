@@ -9,10 +9,12 @@ from torch.distributions import Normal, kl_divergence
 
 import kanerva
 from kanerva import VAE, KanervaError, condition, memory_kl, recall
+from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.build import build_model
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.nets import FromPixels, ToPixels
 
 SMALL = {"num_filters": 4, "code_size": 6, "num_rows": 7, "key_size": 5, "address_size": 4}
@@ -45,14 +47,17 @@ def test_the_bound_is_the_papers():
     bound = model(images, noise)
     assert noise.address is not None
     assert noise.written_code is not None
-    table = model.addresses / model.addresses.norm(dim=1, keepdim=True)
+    assert isinstance(model.memory, BayesianMemory)
+    assert model.code_net is not None
+    addresses = model.memory.addresses
+    table = addresses / addresses.norm(dim=1, keepdim=True)
     for b in range(3):
         write_weights, write_codes = [], []
         for t in range(5):
             e = model.encoder(images[b, t][None])[0]
             mean, log_var = bounded(model.address_net(e))
             y = mean + (log_var / 2).exp() * noise.address[0, b, t]
-            write_weights.append(table @ model.key_net(y))
+            write_weights.append(table @ model.memory.key_net(y))
             code, spread = bounded(e)
             write_codes.append(code + (spread / 2).exp() * noise.written_code[b, t])
         prior = model.prior_memory()
@@ -63,7 +68,7 @@ def test_the_bound_is_the_papers():
             mean, log_var = bounded(model.address_net(e))
             q_y = Normal(mean, (log_var / 2).exp())
             y = mean + q_y.stddev * noise.address[1, b, t]
-            weights = table @ model.key_net(y)
+            weights = table @ model.memory.key_net(y)
             prior_mean = recall(memory, weights[None])[0]
             shift, log_var = bounded(model.code_net(torch.cat([e, prior_mean])))
             q_z = Normal(prior_mean + shift, (log_var / 2).exp())
@@ -149,7 +154,7 @@ def test_options_learn(covariance, reading, writing):
         bound.total.mean().backward()
         optimizer.step()
         losses.append(bound.total.mean().item())
-    unused = {"prior_mixing"} if covariance == "diagonal" else set()
+    unused = {"memory.prior_mixing"} if covariance == "diagonal" else set()
     for name, parameter in model.named_parameters():
         if name not in unused:
             assert parameter.grad is not None, name
@@ -245,11 +250,12 @@ def test_damaged_queries_read_what_whole_images_wrote():
         assert noise.address is not None
         assert noise.written_code is not None
         write, read = (
-            model.weights(model.infer_address(x).sample(noise.address[k, :1]))
+            model.memory.place(model.locate(x, None).sample(noise.address[k, :1]))
             for k, x in enumerate((embeddings, e))
         )
         written = noise.written_code[:1]
-        memory = model.write_embeddings(embeddings, write, model.prior_memory(), written)
+        codes = Gaussian(*bounded(embeddings)).sample(written)
+        memory = condition(model.prior_memory(), write, codes)
         reading = model.read_embeddings(e, read, memory, None)
         kl = kl_divergence(
             Normal(reading.shift, (reading.log_var / 2).exp()), Normal(0.0, 1.0)

@@ -47,9 +47,9 @@ def test_reading_is_algorithm_1(machine, images):
     with torch.no_grad():
         for _ in range(3):
             e = machine.encode(x)
-            q_y = machine.infer_address(e)
+            q_y = machine.locate(e, memory)
             y = q_y.sample(torch.randn(q_y.mean.shape, generator=generator))
-            w = machine.key_net(y) @ torch.nn.functional.normalize(machine.addresses, dim=-1).T
+            w = machine.memory.place(y)
             mu = w @ memory.mean
             shift, log_var = machine.code_net(torch.cat([e, mu], dim=-1)).chunk(2, dim=-1)
             log_var = 4 - torch.log1p((4 - log_var).exp())

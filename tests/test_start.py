@@ -52,7 +52,7 @@ def test_a_machine_starts_with_a_memory_that_works():
     with torch.no_grad():
         embeddings = machine.encode(some)
         codes = embeddings[..., :20]
-        address = machine.infer_address(embeddings)
+        address = machine.locate(embeddings, None)
     assert codes.mean(0).abs().max() < 1e-2
     assert 0.5 < address.mean.std(0).mean() < 1.5
     memory = machine.write(some[:8])

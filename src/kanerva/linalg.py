@@ -151,6 +151,12 @@ class _Solve(torch.autograd.Function):
         )
 
 
+def solve(matrix: Tensor, rhs: Tensor, *, name: str) -> Tensor:
+    """A^-1 rhs for a positive definite A; differentiated through A itself, not its factor."""
+    factor = cholesky(matrix.detach(), name=name)
+    return _Solve.apply(matrix, factor, rhs)  # pyright: ignore[reportReturnType]
+
+
 def _solve_both(
     solve: Callable[[Tensor, Tensor], Tensor], factor: Tensor, left: Tensor, right: Tensor
 ) -> tuple[Tensor, Tensor]:

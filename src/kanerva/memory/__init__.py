@@ -1,5 +1,6 @@
 """A Bayesian memory: exact algebra as pure functions on immutable states. Needs no encoder."""
 
+from kanerva.memory.address import energy, infer_weights
 from kanerva.memory.covariance import (
     DiagonalCovariance,
     FullCovariance,
@@ -21,6 +22,8 @@ __all__ = [
     "Prediction",
     "RowCovariance",
     "condition",
+    "energy",
+    "infer_weights",
     "log_evidence",
     "log_prob",
     "memory_kl",

@@ -10,8 +10,9 @@ from kanerva.errors import KanervaError
 class ModelConfig:
     """Sizes and options of a model; the defaults are the paper's for Omniglot (section 4)."""
 
-    kind: Literal["kanerva", "vae"] = "kanerva"
-    """The Kanerva Machine, or a VAE with the same encoder and decoder."""
+    kind: Literal["kanerva", "vae", "dnc", "lrua", "dynamic"] = "kanerva"
+    """The Kanerva Machine, a VAE with the same coder, or one with another memory: a DNC, LRUA,
+    or that of the Dynamic Kanerva Machine."""
     image_shape: tuple[int, int, int] = (1, 28, 28)
     """Channels, height, width."""
     likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
@@ -28,6 +29,8 @@ class ModelConfig:
     """Entries of the addressing variable y. Few: each unused one is noise in the input of f."""
     hidden_size: int = 400
     """Hidden units of the 2-layer MLPs."""
+    bottom_up: bool = True
+    """Let q(z|x, y, M) correct what was read; without it, z comes from the memory alone."""
     input_noise: float = 0.2
     """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
     noise_var: float = 1.0

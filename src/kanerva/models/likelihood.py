@@ -21,6 +21,9 @@ class Bernoulli(nn.Module):
     def mean(self, parameters: Tensor) -> Tensor:
         return parameters.sigmoid()
 
+    def mode(self, parameters: Tensor) -> Tensor:
+        return (parameters > 0).to(parameters.dtype)
+
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None) -> Tensor:
         probabilities = parameters.sigmoid()
         noise = torch.rand(probabilities.shape, device=probabilities.device, generator=generator)
@@ -49,6 +52,9 @@ class GaussianPixels(nn.Module):
 
     def mean(self, parameters: Tensor) -> Tensor:
         return parameters.clamp(0, 1)
+
+    def mode(self, parameters: Tensor) -> Tensor:
+        return self.mean(parameters)
 
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None) -> Tensor:
         noise = torch.randn(parameters.shape, device=parameters.device, generator=generator)

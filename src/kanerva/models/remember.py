@@ -3,29 +3,53 @@
 Algorithms 1 and 2 of the paper (appendix G), and section 3.5. Shapes: T items, K rows, C code size.
 """
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import KanervaError
-from kanerva.memory import MemoryState, predict, recall
 from kanerva.models.coder import Coder, Watch, check_iterations
+from kanerva.models.memories.base import Memory, Recall
 
 
 class Reading(NamedTuple):
     """p(z|y, M) and q(z|x, y, M) of the reading inference model (section 3.2)."""
 
-    prior_mean: Tensor
-    """w' M, (..., T, C): the mean of p(z|y, M)."""
-    prior_var: Tensor | float
-    """Its variance: sigma^2, or (..., T, 1) when M is integrated out."""
+    prior: Recall
+    """p(z|y, M)."""
     shift: Tensor
-    """Mean of q(z|x, y, M) less `prior_mean`."""
+    """Mean of q(z|x, y, M) less that of the prior."""
     log_var: Tensor
     """Log-variance of q(z|x, y, M)."""
+
+    @property
+    def code(self) -> Gaussian:
+        """q(z|x, y, M)."""
+        return Gaussian(self.prior.mean + self.shift, self.log_var)
+
+    @property
+    def kl(self) -> Tensor:
+        """KL( q(z|x, y, M) || p(z|y, M) ), (..., T)."""
+        return gaussian.kl(self.shift, self.log_var, self.prior.var)
+
+    def prior_log_prob(self, code: Tensor) -> Tensor:
+        """ln p(z|y, M) of codes (..., T, C)."""
+        log_var = self.prior.log_var
+        standard = (code - self.prior.mean) * (-0.5 * log_var).exp()
+        return gaussian.standard_log_prob(standard) - 0.5 * log_var.sum(-1)
+
+
+class Remembered(NamedTuple):
+    """An episode that was written, and where to read it."""
+
+    state: Any
+    address: Gaussian
+    """The reader's q(y|x)."""
+    places: Tensor
+    """Of a sample of it."""
 
 
 class Recalled(NamedTuple):
@@ -46,26 +70,24 @@ class Recalled(NamedTuple):
 class Remembering(Coder):
     """A coder with a memory between encoder and decoder: what users call."""
 
-    def prior_memory(self) -> MemoryState:
-        """p(M)."""
-        raise AssertionError("each model has its own prior")
+    memory: Memory
 
-    def infer_address(self, embeddings: Tensor) -> Gaussian:
+    def prior_memory(self) -> Any:
+        """The memory before anything was written: p(M)."""
+        return self.memory.initial_state(torch.Size())
+
+    def locate(self, embeddings: Tensor, state: Any) -> Gaussian:
         """q(y|x), from e(x)."""
         raise AssertionError("each model has its own addresses")
 
-    def weights(self, addresses: Tensor) -> Tensor:
-        """w of y, (..., T, K)."""
-        raise AssertionError("each model has its own weights")
-
-    def write_embeddings(
-        self, embeddings: Tensor, weights: Tensor, memory: MemoryState, noise: Tensor
-    ) -> MemoryState:
-        """q(M|X), going on from `memory`."""
+    def store(
+        self, embeddings: Tensor, state: Any, *, address_noise: Tensor, code_noise: Tensor
+    ) -> Any:
+        """The state after an episode."""
         raise AssertionError("each model has its own way to write")
 
     def read_embeddings(
-        self, embeddings: Tensor, weights: Tensor, memory: MemoryState, noise: Tensor | None
+        self, embeddings: Tensor, places: Tensor, state: Any, noise: Tensor | None
     ) -> Reading:
         """p(z|y, M) and q(z|x, y, M)."""
         raise AssertionError("each model has its own way to read")
@@ -74,11 +96,11 @@ class Remembering(Coder):
     def write(
         self,
         images: Tensor,
-        memory: MemoryState | None = None,
+        memory: Any = None,
         *,
         sample: bool = False,
         generator: torch.Generator | None = None,
-    ) -> MemoryState:
+    ) -> Any:
         """The memory after images (..., T, channels, H, W): from the learned prior, or going on.
 
         The whole episode at once; the posterior does not depend on the order. Codes and addresses
@@ -86,18 +108,21 @@ class Remembering(Coder):
         """
         self._check_images(images, "images")
         embeddings = self.encode(images)
-        weights = self.weights(_draw(self.infer_address(embeddings), sample, generator))
-        noise = torch.zeros(*embeddings.shape[:-1], self.config.code_size, device=images.device)
+        state = self.memory.initial_state(images.shape[:-4]) if memory is None else memory
+        address_noise, code_noise = (
+            torch.zeros(*embeddings.shape[:-1], size, device=images.device)
+            for size in (self.memory.address_size, self.config.code_size)
+        )
         if sample:
-            noise.normal_(generator=generator)
-        prior = self.prior_memory() if memory is None else memory
-        return self.write_embeddings(embeddings, weights, prior, noise)
+            address_noise.normal_(generator=generator)
+            code_noise.normal_(generator=generator)
+        return self.store(embeddings, state, address_noise=address_noise, code_noise=code_noise)
 
     @torch.no_grad()
     def read(
         self,
         queries: Tensor,
-        memory: MemoryState,
+        memory: Any,
         *,
         iterations: int = 6,
         sample: bool = False,
@@ -113,27 +138,27 @@ class Remembering(Coder):
         self._check_images(queries, "queries")
         check_iterations(iterations, at_least=1)
         query, steps = queries, []
-        weights = codes = queries  # set below: there is at least one iteration
+        places = weights = codes = queries  # set below: there is at least one iteration
         for number in range(1, iterations + 1):
             embeddings = self.encode(query)
-            weights = self.weights(_draw(self.infer_address(embeddings), sample, generator))
+            address = self.locate(embeddings, memory)
+            places = self.memory.place(_draw(address, sample, generator))
             noise = self._memory_noise(memory, generator)
-            reading = self.read_embeddings(embeddings, weights, memory, noise)
-            code = Gaussian(reading.prior_mean + reading.shift, reading.log_var)
-            codes = _draw(code, sample, generator)
+            reading = self.read_embeddings(embeddings, places, memory, noise)
+            weights = reading.prior.weights
+            codes = _draw(reading.code, sample, generator)
             parameters = self.decode(codes)
             steps.append(self.likelihood.mean(parameters))
             query = self.likelihood.sample(parameters, generator) if sample else steps[-1]
             if watch is not None:
                 watch(number, steps[-1])
-        noise_var = self.config.noise_var
-        variance = predict(memory, weights, noise_var=noise_var).var
-        return Recalled(steps[-1], weights, codes, noise_var / variance, steps)
+        confidence = self.memory.confidence(memory, places)
+        return Recalled(steps[-1], weights, codes, confidence, steps)
 
     @torch.no_grad()
     def generate(
         self,
-        memory: MemoryState,
+        memory: Any,
         num: int,
         *,
         iterations: int = 8,
@@ -146,10 +171,13 @@ class Remembering(Coder):
         y from its prior, a first image from there (`watch` sees it as number 0), then reading.
         """
         check_iterations(iterations, at_least=0)
-        shape = (*memory.mean.shape[:-2], num, self.config.address_size)
-        y = torch.randn(shape, device=memory.mean.device, generator=generator)
-        mean = recall(memory, self.weights(y))
-        code = Gaussian(mean, torch.full_like(mean, math.log(self.config.noise_var)))
+        device = next(self.parameters()).device
+        shape = (*self.memory.batch_shape(memory), num, self.memory.address_size)
+        y = torch.randn(shape, device=device, generator=generator)
+        recall = self.memory.read(
+            memory, self.memory.place(y), self._memory_noise(memory, generator)
+        )
+        code = Gaussian(recall.mean, recall.log_var)
         parameters = self.decode(_draw(code, sample, generator))
         images = self.likelihood.mean(parameters)
         if watch is not None:
@@ -162,9 +190,7 @@ class Remembering(Coder):
         ).images
 
     @torch.no_grad()
-    def interpolate(
-        self, start: Tensor, end: Tensor, memory: MemoryState, *, steps: int = 10
-    ) -> Tensor:
+    def interpolate(self, start: Tensor, end: Tensor, memory: Any, *, steps: int = 10) -> Tensor:
         """Images (steps, ..., channels, H, W) on a straight line in weight space (section 4.3).
 
         Both ends are images (..., channels, H, W) and read from the memory; z is the mean there.
@@ -175,10 +201,11 @@ class Remembering(Coder):
             )
         ends = torch.stack([start, end], dim=-4)
         self._check_images(ends, "start and end")
-        weights = self.weights(self.infer_address(self.encode(ends)).mean)
-        share = torch.linspace(0, 1, steps, device=weights.device)[:, None]
-        line = torch.lerp(weights[..., :1, :], weights[..., 1:, :], share)
-        return self.likelihood.mean(self.decode(recall(memory, line))).movedim(-4, 0)
+        places = self.memory.place(self.locate(self.encode(ends), memory).mean)
+        share = torch.linspace(0, 1, steps, device=places.device)[:, None]
+        line = torch.lerp(places[..., :1, :], places[..., 1:, :], share)
+        codes = self.memory.read(memory, line, self._memory_noise(memory, None)).mean
+        return self.likelihood.mean(self.decode(codes)).movedim(-4, 0)
 
     def _check_images(self, images: Tensor, argument: str) -> None:
         """Images of the right size and range."""
@@ -192,13 +219,13 @@ class Remembering(Coder):
                 fix="Scale them: images.float() / 255; for dark ink on light paper, 1 minus that.",
             )
 
-    def _memory_noise(
-        self, memory: MemoryState, generator: torch.Generator | None
-    ) -> Tensor | None:
+    def _memory_noise(self, memory: Any, generator: torch.Generator | None) -> Tensor | None:
         """For a model that reads a sample of M."""
         if self.config.reading != "sample":
             return None
-        return torch.randn(memory.mean.shape, device=memory.mean.device, generator=generator)
+        shape = (*self.memory.batch_shape(memory), self.config.num_rows, self.config.code_size)
+        device = next(self.parameters()).device
+        return torch.randn(shape, device=device, generator=generator)
 
 
 def _draw(distribution: Gaussian, sample: bool, generator: torch.Generator | None) -> Tensor:

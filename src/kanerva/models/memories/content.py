@@ -1,0 +1,20 @@
+"""Addressing by content, as the DNC and LRUA share it."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+EPSILON = 1e-6
+"""Under the roots: an empty row has no direction, and its gradient is zero, not infinite."""
+
+
+def similarity(memory: Tensor, keys: Tensor, strengths: Tensor) -> Tensor:
+    """softmax( strength * cosine(key, row) ) over rows, (..., n, K), for n keys (..., n, C)."""
+    rows = memory * torch.rsqrt(memory.square().sum(-1, keepdim=True) + EPSILON)
+    keys = keys * torch.rsqrt(keys.square().sum(-1, keepdim=True) + EPSILON)
+    return (strengths * (keys @ rows.mT)).softmax(-1)
+
+
+def oneplus(value: Tensor) -> Tensor:
+    """Strengths of at least 1."""
+    return 1 + functional.softplus(value)

@@ -1,0 +1,149 @@
+"""The Differentiable Neural Computer (Graves et al. 2016) in the frame of appendix D.
+
+A 2-layer MLP of 200 units controls it: [y, z] when writing, y when reading. What is read comes from
+the memory alone, and reading leaves no trace. Letters follow the methods section of Graves et al.:
+M memory, u usage, p precedence, L temporal links, w_w and w_r weightings of writing and reading.
+Shapes: K rows, C code size; leading dimensions are free.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from kanerva.models.config import ModelConfig
+from kanerva.models.memories.base import Memory, Recall
+from kanerva.models.memories.content import oneplus, similarity
+from kanerva.models.nets import mlp
+
+CONTROLLER_SIZE = 200
+"""Hidden units (appendix D)."""
+
+
+class DNCState(NamedTuple):
+    """All that a DNC remembers."""
+
+    memory: Tensor
+    """M, (..., K, C)."""
+    usage: Tensor
+    """u, (..., K): between 0, free, and 1, in use."""
+    precedence: Tensor
+    """p, (..., K): how much a row was the last written to; sums to at most 1."""
+    links: Tensor
+    """L, (..., K, K): L[i, j] says that i was written right after j."""
+    write_weights: Tensor
+    """w_w of the last step, (..., K)."""
+    read_weights: Tensor
+    """w_r of the last step, (..., K)."""
+
+
+class WriteCommand(NamedTuple):
+    """What the controller says when it writes; (..., C) or (..., 1)."""
+
+    key: Tensor
+    strength: Tensor
+    erase: Tensor
+    vector: Tensor
+    free_gate: Tensor
+    allocation_gate: Tensor
+    write_gate: Tensor
+
+
+class ReadCommand(NamedTuple):
+    """What the controller says when it reads."""
+
+    key: Tensor
+    strength: Tensor
+    modes: Tensor
+    """(..., 3): how much to go backward in time, look up by content, go forward; sums to 1."""
+
+
+class DNC(Memory):
+    """One write head and one read head, as many as the Kanerva Machine has."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        C, Y = config.code_size, config.address_size
+        self.write_sizes = (C, 1, C, C, 1, 1, 1)
+        self.read_sizes = (C, 1, 3)
+        num = sum(self.write_sizes) + sum(self.read_sizes)
+        self.controller = mlp(Y + C, CONTROLLER_SIZE, num)
+        self.read_out = nn.Linear(C, C)
+        nn.init.eye_(self.read_out.weight)
+        nn.init.zeros_(self.read_out.bias)
+
+    def initial_state(self, batch_shape: torch.Size) -> DNCState:
+        K, C = self.config.num_rows, self.config.code_size
+        zeros = self.read_out.weight.new_zeros
+        row = zeros(*batch_shape, K)
+        return DNCState(zeros(*batch_shape, K, C), row, row, zeros(*batch_shape, K, K), row, row)
+
+    def write(
+        self, state: DNCState, places: Tensor, codes: Tensor, code_var: Tensor | None
+    ) -> DNCState:
+        """Item by item: the order matters."""
+        words = self.controller(torch.cat([places, codes], dim=-1))
+        for word in words.split(1, dim=-2):
+            state = step(state, *self.commands(word))
+        return state
+
+    def read(self, state: DNCState, places: Tensor, noise: Tensor | None = None) -> Recall:
+        nothing = places.new_zeros(*places.shape[:-1], self.config.code_size)
+        _, command = self.commands(self.controller(torch.cat([places, nothing], dim=-1)))
+        weights = read_weights(state, command)
+        return Recall(self.read_out(weights @ state.memory), self.config.noise_var, weights)
+
+    def commands(self, words: Tensor) -> tuple[WriteCommand, ReadCommand]:
+        """A controller's output (..., n) in its parts, each in its range."""
+        parts = words.split([*self.write_sizes, *self.read_sizes], dim=-1)
+        key, strength, erase, vector, *gates, read_key, read_strength, modes = parts
+        return (
+            WriteCommand(
+                key, oneplus(strength), erase.sigmoid(), vector, *map(torch.sigmoid, gates)
+            ),
+            ReadCommand(read_key, oneplus(read_strength), modes.softmax(-1)),
+        )
+
+
+def step(state: DNCState, write: WriteCommand, read: ReadCommand) -> DNCState:
+    """Write one item, then read, as a DNC does: what was read may be freed at the next step.
+
+    Commands are (..., 1, n), for one item.
+    """
+    kept = 1 - write.free_gate.squeeze(-2) * state.read_weights  # psi
+    usage = (state.usage + state.write_weights - state.usage * state.write_weights) * kept
+    content = similarity(state.memory, write.key, write.strength).squeeze(-2)
+    goal = torch.lerp(content, allocation(usage), write.allocation_gate.squeeze(-2))
+    weights = write.write_gate.squeeze(-2) * goal
+    column = weights.unsqueeze(-1)
+    memory = state.memory * (1 - column * write.erase) + column * write.vector
+    links = linked(state.links, state.precedence, weights)
+    precedence = (1 - weights.sum(-1, keepdim=True)) * state.precedence + weights
+    written = DNCState(memory, usage, precedence, links, weights, state.read_weights)
+    return written._replace(read_weights=read_weights(written, read).squeeze(-2))
+
+
+def allocation(usage: Tensor) -> Tensor:
+    """a: rows in the order of how free they are, each taking what those before it left."""
+    usage = 1e-6 + (1 - 1e-6) * usage  # a product of exact zeros has no derivative to order by
+    order = usage.argsort(dim=-1, stable=True)
+    sorted_usage = usage.gather(-1, order)
+    before = torch.cat(
+        [torch.ones_like(usage[..., :1]), sorted_usage.cumprod(-1)[..., :-1]], dim=-1
+    )
+    return torch.zeros_like(usage).scatter(-1, order, (1 - sorted_usage) * before)
+
+
+def linked(links: Tensor, precedence: Tensor, weights: Tensor) -> Tensor:
+    """L after a write: rows written now follow rows that had precedence; no row follows itself."""
+    to, since = weights[..., :, None], weights[..., None, :]
+    links = (1 - to - since) * links + to * precedence[..., None, :]
+    return links * (1 - torch.eye(links.shape[-1], dtype=links.dtype, device=links.device))
+
+
+def read_weights(state: DNCState, command: ReadCommand) -> Tensor:
+    """w_r of n reads, (..., n, K): by content, or in time from where was read last."""
+    last = state.read_weights.unsqueeze(-2)
+    content = similarity(state.memory, command.key, command.strength)
+    back, look_up, forth = command.modes.split(1, dim=-1)
+    return back * (last @ state.links) + look_up * content + forth * (last @ state.links.mT)

@@ -1,0 +1,87 @@
+"""Least recently used access (Santoro et al. 2016) in the frame of appendix D.
+
+Writes go to the rows that were read last, or to the one used least; reading is by content alone.
+Shapes: K rows, C code size; leading dimensions are free.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from kanerva.models.config import ModelConfig
+from kanerva.models.memories.base import Memory, Recall
+from kanerva.models.memories.content import oneplus, similarity
+from kanerva.models.memories.dnc import CONTROLLER_SIZE
+from kanerva.models.nets import mlp
+
+DECAY = 0.95
+"""gamma: how fast usage is forgotten."""
+
+
+class LRUAState(NamedTuple):
+    """All that it remembers."""
+
+    memory: Tensor
+    """M, (..., K, C)."""
+    usage: Tensor
+    """w_u, (..., K): how much was read and written lately."""
+    read_weights: Tensor
+    """w_r of the last step, (..., K)."""
+
+
+class LRUA(Memory):
+    """One head: the key it looks up by is also what it writes."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        C, Y = config.code_size, config.address_size
+        self.controller = mlp(Y + C, CONTROLLER_SIZE, C + 1)
+        self.gate = nn.Parameter(torch.zeros(()))
+        """alpha: write where was read last (1), or to the least used row (0)."""
+        self.read_out = nn.Linear(C, C)
+        nn.init.eye_(self.read_out.weight)
+        nn.init.zeros_(self.read_out.bias)
+
+    def initial_state(self, batch_shape: torch.Size) -> LRUAState:
+        K, C = self.config.num_rows, self.config.code_size
+        zeros = self.read_out.weight.new_zeros
+        row = zeros(*batch_shape, K)
+        return LRUAState(zeros(*batch_shape, K, C), row, row)
+
+    def write(
+        self, state: LRUAState, places: Tensor, codes: Tensor, code_var: Tensor | None
+    ) -> LRUAState:
+        """Item by item: the order matters."""
+        words = self.controller(torch.cat([places, codes], dim=-1))
+        for word in words.split(1, dim=-2):
+            state = step(state, *self.command(word), self.gate.sigmoid())
+        return state
+
+    def read(self, state: LRUAState, places: Tensor, noise: Tensor | None = None) -> Recall:
+        nothing = places.new_zeros(*places.shape[:-1], self.config.code_size)
+        command = self.command(self.controller(torch.cat([places, nothing], dim=-1)))
+        weights = similarity(state.memory, *command)
+        return Recall(self.read_out(weights @ state.memory), self.config.noise_var, weights)
+
+    def command(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """Key (..., C) and strength (..., 1)."""
+        key, strength = words.split([self.config.code_size, 1], dim=-1)
+        return key, oneplus(strength)
+
+
+def step(state: LRUAState, key: Tensor, strength: Tensor, gate: Tensor) -> LRUAState:
+    """Clear the least used row, write the key there or where was read last, then look it up.
+
+    Key and strength are (..., 1, n), for one item.
+    """
+    least = least_used(state.usage)
+    weights = gate * state.read_weights + (1 - gate) * least
+    memory = state.memory * (1 - least.unsqueeze(-1)) + weights.unsqueeze(-1) * key
+    read = similarity(memory, key, strength).squeeze(-2)
+    return LRUAState(memory, DECAY * state.usage + read + weights, read)
+
+
+def least_used(usage: Tensor) -> Tensor:
+    """w_lu: one where usage is smallest, zero elsewhere. No gradient goes through the choice."""
+    return nn.functional.one_hot(usage.argmin(-1), usage.shape[-1]).to(usage.dtype)

@@ -1,0 +1,348 @@
+"""One suite that every memory with parameters inherits, and what is true of one kind alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from kanerva import MemoryState
+from kanerva.data import EpisodeSampler, load_dataset
+from kanerva.models.build import build_model
+from kanerva.models.checkpoint import load, save_model
+from kanerva.models.config import ModelConfig
+from kanerva.models.dynamic_machine import DynamicMachine
+from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.memories import build_memory, content, dnc, lrua
+from kanerva.models.memories.bayesian import WeightMemory
+from kanerva.models.memories.dnc import DNC, DNCState
+from kanerva.training.config import TrainingConfig
+from kanerva.training.step import TrainingStep
+
+B, T, K, C, Y = 3, 5, 12, 6, 4
+SIZES = ModelConfig(
+    num_filters=4, code_size=C, num_rows=K, key_size=7, address_size=Y, hidden_size=16
+)
+
+
+def parts(state) -> tuple[torch.Tensor, ...]:
+    """A state as tensors."""
+    return (state.mean, state.cov) if isinstance(state, MemoryState) else tuple(state)
+
+
+def assert_alike(one, other, **tolerance) -> None:
+    for a, b in zip(parts(one), parts(other), strict=True):
+        torch.testing.assert_close(a, b, **tolerance)
+
+
+class MemorySuite:
+    """What a model may rely on, whatever the memory."""
+
+    config: ModelConfig
+    order_matters: bool
+
+    @pytest.fixture
+    def memory(self):
+        torch.manual_seed(0)
+        return build_memory(self.config)
+
+    @pytest.fixture
+    def places(self, memory):
+        torch.manual_seed(1)
+        return memory.place(torch.randn(B, T, memory.address_size)).detach()
+
+    @pytest.fixture
+    def codes(self):
+        torch.manual_seed(2)
+        return 2 * torch.randn(B, T, C)
+
+    def written(self, memory, places, codes):
+        return memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+
+    def test_shapes(self, memory, places, codes):
+        state = self.written(memory, places, codes)
+        assert memory.batch_shape(state) == (B,)
+        mean, var, weights = memory.read(state, places)
+        assert mean.shape == (B, T, C)
+        assert weights.shape == (B, T, K)
+        assert torch.broadcast_to(torch.as_tensor(var), (B, T, C)).min() > 0
+        assert memory.confidence(state, places).shape == (B, T)
+        assert all(part.isfinite().all() for part in (mean, weights, *parts(state)))
+
+    def test_writing_changes_what_is_read(self, memory, places, codes):
+        before = memory.read(memory.initial_state(torch.Size([B])), places).mean
+        after = memory.read(self.written(memory, places, codes), places).mean
+        assert (before - after).abs().max() > 1e-3
+
+    def test_states_are_values(self, memory, places, codes):
+        """Neither writing nor reading changes a state."""
+        state = self.written(memory, places, codes)
+        copies = [part.clone() for part in parts(state)]
+        memory.write(state, places, -codes, None)
+        memory.read(state, places)
+        for part, copy in zip(parts(state), copies, strict=True):
+            assert torch.equal(part, copy)
+
+    def test_items_read_do_not_see_each_other(self, memory, places, codes):
+        state = self.written(memory, places, codes)
+        whole, one = memory.read(state, places), memory.read(state, places[:, 2:3])
+        torch.testing.assert_close(whole.mean[:, 2:3], one.mean)
+        torch.testing.assert_close(whole.weights[:, 2:3], one.weights)
+
+    def test_episodes_do_not_see_each_other(self, memory, places, codes):
+        whole = self.written(memory, places, codes)
+        single = memory.write(memory.initial_state(torch.Size([1])), places[1:2], codes[1:2], None)
+        for a, b in zip(parts(whole), parts(single), strict=True):
+            torch.testing.assert_close(a[1:2], b)
+
+    def test_writing_goes_on(self, memory, places, codes):
+        begun = memory.write(
+            memory.initial_state(torch.Size([B])), places[:, :2], codes[:, :2], None
+        )
+        parted = memory.write(begun, places[:, 2:], codes[:, 2:], None)
+        assert_alike(parted, self.written(memory, places, codes), rtol=1e-4, atol=1e-5)
+
+    def test_order(self, memory, places, codes):
+        turned = self.written(memory, places.flip(-2), codes.flip(-2))
+        straight = self.written(memory, places, codes)
+        means = [memory.read(state, places).mean for state in (straight, turned)]
+        same = torch.allclose(*means, rtol=1e-4, atol=1e-4)
+        assert same != self.order_matters
+
+    def test_gradients_are_finite_even_of_nothing(self, memory, places):
+        """Codes of zero length, into an empty memory."""
+        places, codes = places.requires_grad_(), torch.zeros(B, T, C, requires_grad=True)
+        mean = memory.read(self.written(memory, places, codes), places).mean
+        (mean - 1).square().sum().backward()
+        for gradient in (places.grad, codes.grad, *(p.grad for p in memory.parameters())):
+            assert gradient is None or gradient.isfinite().all()
+
+    def test_the_model_around_it_learns(self, tmp_path):
+        """A few dozen steps on letterforms; then it is saved, loaded, and reads its own writing."""
+        data = load_dataset("glyphs", "fit", show_progress=False)
+        torch.manual_seed(0)
+        model = build_model(self.config)
+        assert isinstance(model, KanervaMachine)
+        sampler = EpisodeSampler(data, num_items=T)
+        generator = torch.Generator().manual_seed(0)
+        model.start_from(sampler.sample(20, generator=generator))
+        training = TrainingConfig(steps=60, batch=4, warmup=10, kl_warmup=20, precision="float32")
+        step = TrainingStep(model, sampler, training, device=torch.device("cpu"))
+        step.run(6)
+        before = step.progress().bound
+        step.run(48)
+        step.progress()
+        step.run(6)
+        after = step.progress()
+        assert after.bound < before - 5
+        assert after.skipped == 0
+        save_model(tmp_path / "model.safetensors", model, {})
+        again = load(tmp_path / "model.safetensors")
+        assert isinstance(again, KanervaMachine)
+        images = sampler.sample(2, generator=generator)
+        read = again.read(images, again.write(images), iterations=2)
+        assert read.images.shape == images.shape
+        assert read.weights.shape == (2, T, K)
+        samples = again.generate(again.write(images), 3, iterations=1, generator=generator)
+        assert samples.shape == (2, 3, 1, 28, 28)
+        line = again.interpolate(images[0, 0], images[0, 1], again.write(images[0]), steps=4)
+        assert line.shape == (4, 1, 28, 28)
+        weights = again.log_weights(images, 3, generator=generator)
+        assert weights.isfinite().all()
+
+
+class TestBayesian(MemorySuite):
+    config = SIZES
+    order_matters = False
+
+
+class TestWithoutBottomUp(MemorySuite):
+    config = replace(SIZES, bottom_up=False)
+    order_matters = False
+
+
+class TestDynamic(MemorySuite):
+    config = replace(SIZES, kind="dynamic", bottom_up=False)
+    order_matters = False  # of the memory, given weights; the machine finds them in order
+
+
+class TestDNC(MemorySuite):
+    config = replace(SIZES, kind="dnc", bottom_up=False)
+    order_matters = True
+
+
+class TestLRUA(MemorySuite):
+    config = replace(SIZES, kind="lrua", bottom_up=False)
+    order_matters = True
+
+
+def long_dnc() -> tuple[DNC, DNCState]:
+    """A DNC with strong, random opinions after more items than it has rows."""
+    torch.manual_seed(0)
+    memory = DNC(TestDNC.config)
+    for parameter in memory.controller.parameters():
+        torch.nn.init.normal_(parameter, std=1.0)
+    places, codes = torch.randn(B, 3 * K, Y), torch.randn(B, 3 * K, C)
+    return memory, memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+
+
+def test_dnc_invariants():
+    memory, state = long_dnc()
+    diagonal = state.links.diagonal(dim1=-2, dim2=-1)
+    assert diagonal.abs().max() == 0
+    assert state.links.min() >= -1e-6
+    assert state.links.sum(-1).max() <= 1 + 1e-5
+    assert state.links.sum(-2).max() <= 1 + 1e-5
+    assert state.precedence.sum(-1).max() <= 1 + 1e-5
+    for weights in (state.write_weights, state.read_weights, state.usage):
+        assert weights.min() >= 0
+    assert state.usage.max() <= 1 + 1e-5
+    assert state.write_weights.sum(-1).max() <= 1 + 1e-5
+    assert state.read_weights.sum(-1).max() <= 1 + 1e-5
+    assert memory.read(state, torch.randn(B, 9, Y)).weights.sum(-1).max() <= 1 + 1e-5
+
+
+def test_dnc_allocation():
+    """The freest row takes most, rows in use nothing, and never more than everything."""
+    usage = torch.tensor([[1.0, 0.2, 0.9, 0.2], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    share = dnc.allocation(usage)
+    torch.testing.assert_close(share[0], torch.tensor([0.0, 0.8, 0.004, 0.16]), atol=1e-4, rtol=0)
+    assert share[1].abs().max() < 1e-5
+    torch.testing.assert_close(share[2], torch.tensor([1.0, 0, 0, 0]), atol=1e-4, rtol=0)
+    assert dnc.allocation(torch.rand(100, 12)).sum(-1).max() <= 1 + 1e-5
+
+
+def test_dnc_links_follow_the_order_of_writing():
+    rows = torch.eye(4)
+    links, precedence = torch.zeros(4, 4), torch.zeros(4)
+    for row in (2, 0, 3):
+        links = dnc.linked(links, precedence, rows[row])
+        precedence = rows[row]
+    expected = torch.zeros(4, 4)
+    expected[0, 2] = expected[3, 0] = 1
+    assert torch.equal(links, expected)
+
+
+def test_dnc_one_step_by_hand():
+    """The equations of Graves et al., entry by entry, for one head of each kind."""
+    torch.manual_seed(3)
+    memory, state = long_dnc()
+    word = torch.randn(B, 1, sum(memory.write_sizes) + sum(memory.read_sizes))
+    write, read = memory.commands(word)
+    after = dnc.step(state, write, read)
+    for b in range(B):
+        M, u, p, L, w_w, w_r = (part[b] for part in state)
+        key, strength, erase, vector, free, allocate, gate = (part[b, 0] for part in write)
+        psi = 1 - free * w_r
+        u = (u + w_w - u * w_w) * psi
+        cosine = torch.nn.functional.cosine_similarity(M, key[None], dim=-1)
+        c = torch.softmax(strength * cosine, 0)
+        a = torch.zeros(K)
+        left = torch.tensor(1.0)
+        for k in u.argsort():
+            a[k] = (1 - u[k]) * left
+            left = left * u[k]
+        w = gate * (allocate * a + (1 - allocate) * c)
+        M = M * (1 - torch.outer(w, erase)) + torch.outer(w, vector)
+        link = torch.zeros(K, K)
+        for i in range(K):
+            for j in range(K):
+                if i != j:
+                    link[i, j] = (1 - w[i] - w[j]) * L[i, j] + w[i] * p[j]
+        key, strength, modes = (part[b, 0] for part in read)
+        cosine = torch.nn.functional.cosine_similarity(M, key[None], dim=-1)
+        c = torch.softmax(strength * cosine, 0)
+        w_r = modes[0] * (link.T @ w_r) + modes[1] * c + modes[2] * (link @ w_r)
+        for mine, theirs in (
+            (after.memory[b], M),
+            (after.usage[b], u),
+            (after.links[b], link),
+            (after.precedence[b], (1 - w.sum()) * p + w),
+            (after.write_weights[b], w),
+            (after.read_weights[b], w_r),
+        ):
+            torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_content_finds_a_row_by_direction():
+    memory = torch.eye(4)[None] * torch.tensor([1.0, 5.0, 0.1, 0.0])[:, None]
+    keys = 3 * torch.eye(4)[None, :3]
+    weights = content.similarity(memory, keys, torch.full((1, 3, 1), 50.0))
+    torch.testing.assert_close(weights[0], torch.eye(4)[:3], atol=1e-2, rtol=0)
+
+
+def test_lrua_writes_to_the_least_used_row():
+    memory = build_memory(TestLRUA.config)
+    state = memory.initial_state(torch.Size([1]))
+    keys = 3 * torch.randn(1, K, C, generator=torch.Generator().manual_seed(0))
+    for key in keys.split(1, dim=1):
+        state = lrua.step(state, key, torch.full((1, 1, 1), 100.0), torch.tensor(0.0))
+    torch.testing.assert_close(state.memory, keys)  # one row each, none twice
+
+
+def test_least_squares_finds_the_weights_of_least_energy():
+    """Against the dense solution, and against every direction around it."""
+    from kanerva import energy, infer_weights
+
+    torch.manual_seed(0)
+    state = MemoryState(torch.randn(K, C, dtype=torch.float64), torch.eye(K, dtype=torch.float64))
+    codes = torch.randn(2, T, C, dtype=torch.float64)
+    weights = infer_weights(state, codes, noise_var=0.3)
+    system = state.mean @ state.mean.mT + 0.3 * torch.eye(K, dtype=torch.float64)
+    dense = (torch.linalg.inv(system) @ state.mean @ codes.mT).mT
+    torch.testing.assert_close(weights, dense)
+    least = energy(state, weights, codes, noise_var=0.3)
+    error = codes - weights @ state.mean
+    by_hand = error.square().sum(-1) / 0.6 + weights.square().sum(-1) / 2
+    torch.testing.assert_close(least, by_hand)
+    for _ in range(20):
+        aside = weights + 0.1 * torch.randn_like(weights)
+        assert (energy(state, aside, codes, noise_var=0.3) > least).all()
+
+
+def test_least_squares_gradients():
+    from kanerva import infer_weights
+
+    torch.manual_seed(0)
+    codes = torch.randn(T, 3, dtype=torch.float64, requires_grad=True)
+    mean = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+
+    def function(mean, codes):
+        state = MemoryState(mean, torch.eye(4, dtype=torch.float64))
+        return infer_weights(state, codes, noise_var=0.5)
+
+    assert torch.autograd.gradcheck(function, (mean, codes))
+
+
+def test_energy_does_not_rise():
+    """Over retrieval from damaged and random queries."""
+    torch.manual_seed(0)
+    machine = DynamicMachine(TestDynamic.config).eval()
+    data = load_dataset("glyphs", "fit", show_progress=False)
+    sampler = EpisodeSampler(data, num_items=T)
+    images = sampler.sample(4, generator=torch.Generator().manual_seed(0))
+    machine.start_from(images)
+    memory = machine.write(images)
+    queries = (images + 0.3 * torch.rand_like(images)).clamp(0, 1)
+    found = machine.retrieve(queries, memory, iterations=12)
+    assert found.images.shape == images.shape
+    assert found.energies.shape == (12, 4, T)
+    assert (found.energies.diff(dim=0) <= 1e-3).all()
+    assert (found.energies[0] - found.energies[-1]).max() > 1e-2  # it does move
+
+
+def test_a_dynamic_machine_writes_where_it_looks():
+    """The second item's weights are least squares against the memory that holds the first."""
+    from kanerva import condition, infer_weights
+
+    torch.manual_seed(0)
+    machine = DynamicMachine(TestDynamic.config).eval()
+    assert isinstance(machine.memory, WeightMemory)
+    embeddings = torch.randn(2, 2 * C)
+    nothing = {"address_noise": torch.zeros(2, K), "code_noise": torch.zeros(2, C)}
+    with torch.no_grad():
+        state = machine.store(embeddings, machine.prior_memory(), **nothing)
+        by_hand = machine.prior_memory()
+        for code in embeddings[:, None, :C]:
+            by_hand = condition(by_hand, infer_weights(by_hand, code), code)
+    torch.testing.assert_close(state.mean, by_hand.mean)
+    torch.testing.assert_close(state.cov, by_hand.cov)
