@@ -226,7 +226,7 @@ def test_dnc_one_step_by_hand():
     """The equations of Graves et al., entry by entry, for one head of each kind."""
     torch.manual_seed(3)
     memory, state = long_dnc()
-    word = torch.randn(B, 1, sum(memory.write_sizes) + sum(memory.read_sizes))
+    word = torch.randn(B, 1, sum(memory.sizes))
     write, read = memory.commands(word)
     after = dnc.step(state, write, read)
     for b in range(B):

@@ -74,6 +74,9 @@ class Coder(nn.Module):
         flat = self.decoder(codes.reshape(-1, codes.shape[-1]))
         return flat.reshape(*codes.shape[:-1], *self.config.image_shape)
 
+    def compile_steps(self) -> None:
+        """Compile what repeats within a forward pass, before the pass itself is compiled."""
+
     def use_half(self, half: bool) -> None:
         """Run the convolutions in bfloat16, or not: for training. Parameters stay as they are."""
         self.encoder.blocks.half = self.decoder.blocks.half = half

@@ -40,6 +40,10 @@ class DynamicMachine(KanervaMachine):
         nn.init.normal_(self.memory.prior_mean)  # from nothing, least squares finds nothing
         self.log_var = nn.Parameter(torch.tensor(-4.0))
 
+    def compile_steps(self) -> None:
+        """The memory's states do not cross the border of a compiled part: writing stays outside."""
+        self.store = torch.compiler.disable(self.store)  # pyright: ignore
+
     def start_from(self, images: Tensor) -> None:
         self.start_coder(images.flatten(end_dim=-4), scale=CODE_SCALE, log_var=-4.0)
 
@@ -54,9 +58,16 @@ class DynamicMachine(KanervaMachine):
     ) -> MemoryState:
         """Item by item: where each goes depends on those before it."""
         items = (embeddings, address_noise, code_noise)
-        for one, address, code in zip(*(part.split(1, dim=-2) for part in items), strict=True):
-            state = super().store(one, state, address_noise=address, code_noise=code)
+        for item in zip(*(part.split(1, dim=-2) for part in items), strict=True):
+            state = self.step(state, *item)
         return state
+
+    def step(
+        self, state: MemoryState, embedding: Tensor, address_noise: Tensor, code_noise: Tensor
+    ) -> MemoryState:
+        """The memory after one item."""
+        noise = {"address_noise": address_noise, "code_noise": code_noise}
+        return super().store(embedding, state, **noise)
 
     def remember(
         self, embeddings: Tensor, located_by: Tensor, prior: MemoryState, noise: Noise

@@ -47,6 +47,9 @@ class KanervaMachine(Remembering):
         addresses = start_addresses(self.address_net, embeddings, log_var=-sharpness)
         self.memory.start_from(addresses)
 
+    def compile_steps(self) -> None:
+        self.memory.compile_steps()
+
     # -- inference -------------------------------------------------------------------------------
 
     def locate(self, embeddings: Tensor, state: Any) -> Gaussian:

@@ -60,6 +60,7 @@ class TrainingStep:
         self.adam = Adam.of(self.flat.vector)
         self.damage, self.objective, self.finish = any_damage, objective, finish
         if config.compile:
+            model.compile_steps()
             self.damage = torch.compile(any_damage, dynamic=False)
             self.objective = torch.compile(objective, dynamic=False)
             self.finish = torch.compile(finish, dynamic=False)

@@ -75,3 +75,6 @@ class Memory(nn.Module):
 
     def start_from(self, addresses: Tensor) -> None:
         """Begin well, given some addresses (N, Y) of training images."""
+
+    def compile_steps(self) -> None:
+        """Before compiling the model: an episode that is written item by item would unroll."""

@@ -1,23 +1,18 @@
 """The Differentiable Neural Computer (Graves et al. 2016) in the frame of appendix D.
 
-A 2-layer MLP of 200 units controls it: [y, z] when writing, y when reading. What is read comes from
-the memory alone, and reading leaves no trace. Letters follow the methods section of Graves et al.:
-M memory, u usage, p precedence, L temporal links, w_w and w_r weightings of writing and reading.
+Letters follow the methods section of Graves et al.: M memory, u usage, p precedence, L temporal
+links, w_w and w_r weightings of writing and reading.
 Shapes: K rows, C code size; leading dimensions are free.
 """
 
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kanerva.models.config import ModelConfig
-from kanerva.models.memories.base import Memory, Recall
 from kanerva.models.memories.content import oneplus, similarity
-from kanerva.models.nets import mlp
-
-CONTROLLER_SIZE = 200
-"""Hidden units (appendix D)."""
+from kanerva.models.memories.controlled import ControlledMemory
 
 
 class DNCState(NamedTuple):
@@ -58,44 +53,28 @@ class ReadCommand(NamedTuple):
     """(..., 3): how much to go backward in time, look up by content, go forward; sums to 1."""
 
 
-class DNC(Memory):
+class DNC(ControlledMemory):
     """One write head and one read head, as many as the Kanerva Machine has."""
 
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        C, Y = config.code_size, config.address_size
-        self.write_sizes = (C, 1, C, C, 1, 1, 1)
-        self.read_sizes = (C, 1, 3)
-        num = sum(self.write_sizes) + sum(self.read_sizes)
-        self.controller = mlp(Y + C, CONTROLLER_SIZE, num)
-        self.read_out = nn.Linear(C, C)
-        nn.init.eye_(self.read_out.weight)
-        nn.init.zeros_(self.read_out.bias)
+        C = config.code_size
+        self.sizes = (C, 1, C, C, 1, 1, 1, C, 1, 3)
+        super().__init__(config, sum(self.sizes))
 
     def initial_state(self, batch_shape: torch.Size) -> DNCState:
         K, C = self.config.num_rows, self.config.code_size
-        zeros = self.read_out.weight.new_zeros
-        row = zeros(*batch_shape, K)
-        return DNCState(zeros(*batch_shape, K, C), row, row, zeros(*batch_shape, K, K), row, row)
+        matrix, links, row = (self._zeros(batch_shape, *sizes) for sizes in ((K, C), (K, K), (K,)))
+        return DNCState(matrix, row, row, links, row, row)
 
-    def write(
-        self, state: DNCState, places: Tensor, codes: Tensor, code_var: Tensor | None
-    ) -> DNCState:
-        """Item by item: the order matters."""
-        words = self.controller(torch.cat([places, codes], dim=-1))
-        for word in words.split(1, dim=-2):
-            state = step(state, *self.commands(word))
-        return state
+    def step(self, state: DNCState, word: Tensor) -> DNCState:
+        return step(state, *self.commands(word))
 
-    def read(self, state: DNCState, places: Tensor, noise: Tensor | None = None) -> Recall:
-        nothing = places.new_zeros(*places.shape[:-1], self.config.code_size)
-        _, command = self.commands(self.controller(torch.cat([places, nothing], dim=-1)))
-        weights = read_weights(state, command)
-        return Recall(self.read_out(weights @ state.memory), self.config.noise_var, weights)
+    def read_weights(self, state: DNCState, words: Tensor) -> Tensor:
+        return read_weights(state, self.commands(words)[1])
 
     def commands(self, words: Tensor) -> tuple[WriteCommand, ReadCommand]:
-        """A controller's output (..., n) in its parts, each in its range."""
-        parts = words.split([*self.write_sizes, *self.read_sizes], dim=-1)
+        """A controller's words (..., n) in their parts, each in its range."""
+        parts = words.split(self.sizes, dim=-1)
         key, strength, erase, vector, *gates, read_key, read_strength, modes = parts
         return (
             WriteCommand(

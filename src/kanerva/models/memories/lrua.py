@@ -10,10 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.models.config import ModelConfig
-from kanerva.models.memories.base import Memory, Recall
 from kanerva.models.memories.content import oneplus, similarity
-from kanerva.models.memories.dnc import CONTROLLER_SIZE
-from kanerva.models.nets import mlp
+from kanerva.models.memories.controlled import ControlledMemory
 
 DECAY = 0.95
 """gamma: how fast usage is forgotten."""
@@ -30,39 +28,24 @@ class LRUAState(NamedTuple):
     """w_r of the last step, (..., K)."""
 
 
-class LRUA(Memory):
+class LRUA(ControlledMemory):
     """One head: the key it looks up by is also what it writes."""
 
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        C, Y = config.code_size, config.address_size
-        self.controller = mlp(Y + C, CONTROLLER_SIZE, C + 1)
+        super().__init__(config, config.code_size + 1)
         self.gate = nn.Parameter(torch.zeros(()))
         """alpha: write where was read last (1), or to the least used row (0)."""
-        self.read_out = nn.Linear(C, C)
-        nn.init.eye_(self.read_out.weight)
-        nn.init.zeros_(self.read_out.bias)
 
     def initial_state(self, batch_shape: torch.Size) -> LRUAState:
         K, C = self.config.num_rows, self.config.code_size
-        zeros = self.read_out.weight.new_zeros
-        row = zeros(*batch_shape, K)
-        return LRUAState(zeros(*batch_shape, K, C), row, row)
+        row = self._zeros(batch_shape, K)
+        return LRUAState(self._zeros(batch_shape, K, C), row, row)
 
-    def write(
-        self, state: LRUAState, places: Tensor, codes: Tensor, code_var: Tensor | None
-    ) -> LRUAState:
-        """Item by item: the order matters."""
-        words = self.controller(torch.cat([places, codes], dim=-1))
-        for word in words.split(1, dim=-2):
-            state = step(state, *self.command(word), self.gate.sigmoid())
-        return state
+    def step(self, state: LRUAState, word: Tensor) -> LRUAState:
+        return step(state, *self.command(word), self.gate.sigmoid())
 
-    def read(self, state: LRUAState, places: Tensor, noise: Tensor | None = None) -> Recall:
-        nothing = places.new_zeros(*places.shape[:-1], self.config.code_size)
-        command = self.command(self.controller(torch.cat([places, nothing], dim=-1)))
-        weights = similarity(state.memory, *command)
-        return Recall(self.read_out(weights @ state.memory), self.config.noise_var, weights)
+    def read_weights(self, state: LRUAState, words: Tensor) -> Tensor:
+        return similarity(state.memory, *self.command(words))
 
     def command(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Key (..., C) and strength (..., 1)."""
