@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kanerva import KanervaError, SparseMemory
 from kanerva.sparse import Sizes, hamming, radius_for
+from kanerva.sparse import memory as memory_file
 from kanerva.sparse.circles import activation
 from kanerva.sparse.theory import critical_distance
 
@@ -56,14 +57,18 @@ class Loops:
         return [int(total > 0) for total in sums], sums, len(active)
 
 
-@pytest.fixture(params=["packed", "product"])
+@pytest.fixture(params=["packed", "product", "elsewhere"])
 def way(request, monkeypatch):
-    """Both ways to find the active addresses, cut into small blocks."""
+    """All ways to find and add up the active addresses, cut into small blocks."""
     if request.param == "packed" and not hamming.CAN_COUNT:
         pytest.skip("numpy before 2 cannot count bits")
     monkeypatch.setattr(hamming, "CAN_COUNT", request.param == "packed")
+    if request.param == "elsewhere":  # as on another device: tensors throughout
+        monkeypatch.setattr(hamming, "plain", lambda tensor: tensor)
+        monkeypatch.setattr(memory_file, "plain", lambda tensor: tensor)
     monkeypatch.setattr(hamming, "PACKED_BLOCK", 100)
     monkeypatch.setattr(hamming, "PRODUCT_BLOCK", 100)
+    monkeypatch.setattr(memory_file, "GATHERED", 300)
 
 
 @pytest.mark.parametrize("device", DEVICES)

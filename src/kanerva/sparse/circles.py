@@ -1,6 +1,6 @@
 """Circles on the cube {0, 1}^D: how many points they hold, and how many two of them share.
 
-All exact sums over binomial distributions (Kanerva 1988, chapter 1 and appendix B), in float64.
+All exact sums over binomial distributions (Kanerva 1988), in float64.
 """
 
 import math
@@ -65,7 +65,8 @@ def lens(num_bits: int, distance: int, radius: int, other_radius: int) -> float:
     i = np.arange(distance + 1)
     most = np.minimum(radius - i, other_radius - distance + i)
     below = np.append(0.0, binomial(num_bits - distance).cumsum())
-    return float(binomial(distance) @ below[(most + 1).clip(0, len(below) - 1)])
+    share = binomial(distance) @ below[(most + 1).clip(0, len(below) - 1)]
+    return min(float(share), 1.0)  # rounding
 
 
 def binomial(n: int) -> np.ndarray:

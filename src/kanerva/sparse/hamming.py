@@ -1,4 +1,4 @@
-"""Which points of the cube {0, 1}^D lie within a radius of a query, in Hamming distance.
+"""Which points of the cube {0, 1}^D are within a Hamming distance of a query (app:review).
 
 Shapes: K points, Q queries, D bits.
 """

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from kanerva.errors import KanervaError
+from kanerva.sparse.bits import check_bits
 from kanerva.sparse.hamming import Indices, Points, plain
 from kanerva.sparse.sizes import Sizes, check_count
 
@@ -41,7 +42,7 @@ class SparseMemory:
 
     def __init__(self, addresses: Tensor, *, radius: int, data_bits: int | None = None) -> None:
         """Given addresses (K, D) of bits; `data_bits` is C where data are not addresses."""
-        bits = _bits("addresses", addresses, None, None)
+        bits = check_bits("addresses", addresses, None, None)
         if bits.dim() != 2:
             raise KanervaError(
                 "addresses",
@@ -92,7 +93,7 @@ class SparseMemory:
         Writing again goes on; the order does not matter. Returns how many addresses took each
         pattern: one that none took is lost, and the radius too small.
         """
-        data = _bits("patterns", patterns, self.data_bits, self.counters.device)
+        data = check_bits("patterns", patterns, self.data_bits, self.counters.device)
         if at is None:
             if self.data_bits != self.sizes.num_bits:
                 raise KanervaError(
@@ -102,7 +103,7 @@ class SparseMemory:
                     fix="Pass write(patterns, at=bits).",
                 )
             at = data
-        where = _bits("at", at, self.sizes.num_bits, self.counters.device)
+        where = check_bits("at", at, self.sizes.num_bits, self.counters.device)
         if where.shape[:-1] != data.shape[:-1]:
             raise KanervaError(
                 "at",
@@ -112,7 +113,8 @@ class SparseMemory:
             )
         signs = data.reshape(-1, self.data_bits).to(torch.int8).mul_(2).sub_(1)
         counters, rows, num_active = plain(self.counters), plain(signs), []
-        for row, active in zip(rows, self._active(where), strict=True):
+        places = where.reshape(-1, self.sizes.num_bits)
+        for row, active in zip(rows, self._active(places), strict=True):
             for some in self._parts(active):
                 counters[some] += row
             num_active.append(len(active))
@@ -142,66 +144,37 @@ class SparseMemory:
                 got=f"{iterations}, with data of {self.data_bits} bits",
                 fix="Read once, or write data of as many bits as an address has.",
             )
-        bits = _bits("queries", queries, self.sizes.num_bits, self.counters.device)
-        sums, num_active = self._sums(bits)
+        bits = check_bits("queries", queries, self.sizes.num_bits, self.counters.device)
+        asked, shape = bits.reshape(-1, self.sizes.num_bits), bits.shape[:-1]
+        sums, num_active = self._sums(asked)
         seen = [sums > 0]
         for _ in range(iterations - 1):
-            sums, num_active = self._sums(seen[-1])
+            moving = (seen[-1] != asked).any(1)  # what is read as it was asked stays so for ever
+            asked = seen[-1]
+            sums[moving], num_active[moving] = self._sums(asked[moving])
             seen = [*seen, sums > 0] if steps else [sums > 0]
-        return SparseReading(seen[-1], sums, num_active, seen if steps else [])
+        whole = (*shape, self.data_bits)
+        return SparseReading(
+            seen[-1].reshape(whole),
+            sums.reshape(whole),
+            num_active.reshape(shape),
+            [step.reshape(whole) for step in seen] if steps else [],
+        )
 
     def _sums(self, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Sums of the counters of active addresses, in 64 bits, and how many are active."""
-        shape, device = queries.shape[:-1], queries.device
-        sums = torch.zeros(shape.numel(), self.data_bits, dtype=torch.int64, device=device)
+        """For queries (Q, D) the sums of active counters, in 64 bits, and how many are active."""
+        sums = torch.zeros(len(queries), self.data_bits, dtype=torch.int64, device=queries.device)
         counters, rows, num_active = plain(self.counters), plain(sums), []
         for row, active in zip(rows, self._active(queries), strict=True):
             for some in self._parts(active):
                 row += counters[some].sum(0)
             num_active.append(len(active))
-        answered = torch.tensor(num_active, dtype=torch.int64, device=device)
-        return sums.reshape(*shape, self.data_bits), answered.reshape(shape)
+        return sums, torch.tensor(num_active, dtype=torch.int64, device=queries.device)
 
     def _active(self, queries: Tensor) -> Iterator[Indices]:
-        return self._points.within(self.sizes.radius, queries.reshape(-1, self.sizes.num_bits))
+        return self._points.within(self.sizes.radius, queries)
 
     def _parts(self, active: Indices) -> Iterator[Indices]:
         """Addresses whose counters fit into `GATHERED`."""
         at_once = max(1, GATHERED // self.data_bits)
         return (active[start : start + at_once] for start in range(0, len(active), at_once))
-
-
-def _bits(argument: str, value: Tensor, size: int | None, device: torch.device | None) -> Tensor:
-    """A bool tensor (..., size), from that or from numbers 0 and 1."""
-    if not isinstance(value, Tensor):
-        raise KanervaError(
-            argument,
-            expected="a tensor of bits",
-            got=type(value).__name__,
-            fix=f"Pass torch.as_tensor({argument}).",
-        )
-    if value.dim() == 0 or (size is not None and value.shape[-1] != size):
-        raise KanervaError(
-            argument,
-            expected=f"{'D' if size is None else size} bits in the last dimension",
-            got=f"shape {tuple(value.shape)}",
-            fix="Check which dimension is which: (..., patterns, bits).",
-        )
-    if device is not None and value.device != device:
-        raise KanervaError(
-            argument,
-            expected=f"device {device} like the memory",
-            got=str(value.device),
-            fix=f"Move it: {argument}.to({str(device)!r}).",
-        )
-    if value.dtype is torch.bool:
-        return value
-    bits = value == 1
-    if not (bits | (value == 0)).all():
-        raise KanervaError(
-            argument,
-            expected="bits: bool, or numbers that are 0 or 1",
-            got=f"other numbers, {value.dtype}",
-            fix=f"For signs pass {argument} > 0; for real numbers choose a threshold.",
-        )
-    return bits

@@ -1,4 +1,4 @@
-"""The sum that decides a bit: its signal and its noise (Kanerva 1988, chapters 6 and 7).
+"""The sum that decides a bit: its signal and its noise (Kanerva 1988).
 
 K random addresses a_k of D bits; T random patterns, each written at itself; a query y at Hamming
 distance d from one of them, x. All bits are signs here. With w_k(u) = 1 where u activates address

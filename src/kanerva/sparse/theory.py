@@ -1,4 +1,4 @@
-"""What a sparse distributed memory can be expected to recall (Kanerva 1988, chapters 7 and 8).
+"""What a sparse distributed memory can be expected to recall (Kanerva 1988).
 
 `readout.py` says what sum decides a bit. Here it is taken to be normal, given how many addresses
 answer; from that follow the distance after a reading, the critical distance and the capacity.
@@ -10,43 +10,52 @@ import numpy as np
 import torch
 
 from kanerva.sparse.circles import log_factorials
-from kanerva.sparse.readout import TINY, ratio_of, readout_given, shares
+from kanerva.sparse.readout import SIGNS, TINY, ratio_of, readout_given, shares
 from kanerva.sparse.sizes import Sizes, check_count
 
 STEPS = np.arange(-14.0, 15.0)[:, None]
 """Of half a standard deviation, or of one where that is less: they reach far into both tails."""
+STILL = 1e-6
+"""Bits in a reading: less is no movement."""
 
 
-def fidelity(sizes: Sizes, num_patterns: int) -> np.ndarray:
-    """Phi(rho), (2, D + 1): probability that a bit is read rightly, for kept and flipped bits."""
-    return 1 - error_rates(sizes, num_patterns)
+def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
+    """(2, D + 1): probability that a reading loses a kept bit, that it repairs a flipped one.
 
-
-def error_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
-    """(2, D + 1): probability that a bit is read wrongly, of kept and of flipped bits; ties tossed.
-
-    Phi(-rho), averaged over how many addresses answer, a ~ Bin(K, p), and how many of them hold the
-    pattern, n ~ Bin(a, o(d) / p). Signal and noise grow together with a: one rho for all, with the
-    variance of n in the noise, would make the tails too thick where K p is below some hundreds.
+    Phi(-+rho), averaged over how many addresses answer, a ~ Bin(K, p), and how many of them hold
+    the pattern, n ~ Bin(a, o(d) / p). Signal and noise grow together with a: one rho for all, with
+    the variance of n in the noise, would make the tails too thick where K p is below some hundreds.
+    Ties count as half.
     """
     check_count("num_patterns", num_patterns)
     known = shares(sizes)
     held = np.minimum(known.overlap / max(known.active, TINY), 1)
-    wrong = np.zeros((2, sizes.num_bits + 1))
+    rates = np.zeros((2, sizes.num_bits + 1))
     numbers, chances = spread(sizes.num_addresses, np.array([known.active]))
     for active, chance in zip(numbers[:, 0], chances[:, 0], strict=True):
         if chance > 0:
             shared, shared_chance = spread(int(active), held)
             sums = readout_given(sizes, num_patterns, active, shared[:, None])
-            wrong += chance * (_phi(-ratio_of(sums)) * shared_chance[:, None]).sum(0)
-    return wrong
+            rates += chance * (_phi(-SIGNS * ratio_of(sums)) * shared_chance[:, None]).sum(0)
+    return rates
+
+
+def fidelity(sizes: Sizes, num_patterns: int) -> np.ndarray:
+    """Phi(rho), (2, D + 1): probability that a bit is read rightly, for kept and flipped bits."""
+    lost, repaired = change_rates(sizes, num_patterns)
+    return np.stack([1 - lost, repaired])
+
+
+def growth(sizes: Sizes, num_patterns: int) -> np.ndarray:
+    """(D + 1,): how much farther from the pattern a reading leads, for each distance before."""
+    old = np.arange(sizes.num_bits + 1)
+    lost, repaired = change_rates(sizes, num_patterns)
+    return (sizes.num_bits - old) * lost - old * repaired
 
 
 def new_distances(sizes: Sizes, num_patterns: int) -> np.ndarray:
     """(D + 1,): expected distance from the pattern after one reading, for each distance before."""
-    old = np.arange(sizes.num_bits + 1)
-    kept, flipped = error_rates(sizes, num_patterns)
-    return (sizes.num_bits - old) * kept + old * flipped
+    return np.arange(sizes.num_bits + 1) + growth(sizes, num_patterns)
 
 
 def critical_distance(sizes: Sizes, num_patterns: int) -> float:
@@ -55,19 +64,18 @@ def critical_distance(sizes: Sizes, num_patterns: int) -> float:
     From 0, distances settle at the lowest fixed point, the pattern as the memory holds it. The next
     one is critical: nearer queries fall to the pattern, farther ones drift away. D / 2 if there is
     none, so that any query finds it; 0 if distances settle only beyond D / 4, nearer to chance than
-    to the pattern. Wrong bits are independent of addresses and patterns in the first query only;
-    that they stay so is an approximation.
+    to the pattern, or stand still. Wrong bits are independent of addresses and patterns in the
+    first query only; that they stay so is an approximation.
     """
-    half = sizes.num_bits // 2
-    old = np.arange(half + 1)
-    growth = new_distances(sizes, num_patterns)[: half + 1] - old
-    settled = _first(growth <= 0)
-    if settled is None or settled > sizes.num_bits / 4:
+    old = np.arange(sizes.num_bits // 2 + 1)
+    grown = growth(sizes, num_patterns)[: len(old)]
+    repaired = _first(grown < -STILL)
+    if repaired is None or repaired > sizes.num_bits / 4:
         return 0.0
-    beyond = _first((growth > 0) & (old > settled))
+    beyond = _first((grown > STILL) & (old > repaired))
     if beyond is None:
         return sizes.num_bits / 2
-    before, after = growth[beyond - 1], growth[beyond]
+    before, after = grown[beyond - 1], grown[beyond]
     return float(beyond - 1 + before / (before - after))
 
 
