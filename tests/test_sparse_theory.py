@@ -1,6 +1,10 @@
 """The theory of sparse distributed memory: enumerated, against scipy, and measured."""
 
 import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +24,8 @@ from kanerva.sparse.readout import (
 )
 from kanerva.sparse.theory import (
     capacity,
+    change_rates,
     critical_distance,
-    error_rates,
     fidelity,
     new_distances,
     spread,
@@ -164,14 +168,21 @@ def test_one_pattern_is_found_from_anywhere_and_too_many_from_nowhere():
     assert fidelity(sizes, most)[0, 0] > 0.99
 
 
-@pytest.mark.parametrize("numbers", [(1, 1, 0), (1, 1, 1), (3, 2, 1), (5, 2000, 0)])
-def test_tiny_memories_have_numbers_too(numbers):
+@pytest.mark.parametrize("numbers", [(1, 1, 0), (1, 1, 1), (3, 2, 1), (5, 2000, 0), (1000, 64, 64)])
+def test_odd_memories_have_numbers_too(numbers):
     sizes = Sizes(*numbers)
     for num_patterns in (1, 2, 100):
-        rates = error_rates(sizes, num_patterns)
+        rates = change_rates(sizes, num_patterns)
         assert ((rates >= 0) & (rates <= 1)).all()
         assert not np.isnan(signal_to_noise(sizes, num_patterns)).any()
     assert capacity(sizes) >= 0
+
+
+def test_a_full_memory_that_says_what_it_was_asked_is_no_memory():
+    """Where the pull of the query's own bits is strong, wrong bits are too rare for 1 - Phi."""
+    sizes = Sizes(10**7, 1000, 451)
+    assert critical_distance(sizes, 10**12) == 0
+    assert 0 < capacity(sizes) < 10**10
 
 
 def damaged(patterns: Tensor, num: int, generator: torch.Generator) -> Tensor:
@@ -211,7 +222,7 @@ def test_new_distance_as_measured():
     ("call", "argument"),
     [
         (lambda: readout(Sizes(10, 10, 3), 0), "num_patterns"),
-        (lambda: error_rates(Sizes(10, 10, 3), 0), "num_patterns"),
+        (lambda: change_rates(Sizes(10, 10, 3), 0), "num_patterns"),
         (lambda: first_order_ratio(Sizes(10, 10, 3), 0), "num_patterns"),
         (lambda: overlap(10, 3, 11), "distance"),
         (lambda: overlap(10, 11, 3), "radius"),
@@ -224,3 +235,26 @@ def test_bad_numbers(call, argument):
     with pytest.raises(KanervaError) as caught:
         call()
     assert caught.value.argument == argument
+
+
+def test_the_experiment_runs(tmp_path):
+    script, out = Path(__file__).parents[1] / "experiments" / "sparse.py", tmp_path / "sparse.json"
+    command = [sys.executable, str(script), "--quick", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(out.read_text())
+    assert {"one_reading", "critical_distance", "capacity"} <= result.keys()
+    assert len(result["one_reading"][0]["points"]) == 10
+
+
+def test_saved_results_are_those_of_this_theory():
+    """The predictions beside the saved measurements come out the same today."""
+    saved = json.loads((Path(__file__).parents[1] / "results" / "sparse.json").read_text())
+    for row in saved["one_reading"]:
+        predicted = new_distances(Sizes(row["addresses"], 1000, row["radius"]), row["patterns"])
+        for point in row["points"]:
+            assert point["predicted"] == pytest.approx(predicted[point["flipped"]], rel=1e-6)
+            assert point["z"] is None or abs(point["z"]) < 4
+    for row in saved["critical_distance"]:
+        predicted = critical_distance(Sizes(row["addresses"], 1000, row["radius"]), row["patterns"])
+        assert row["predicted"] == pytest.approx(predicted, rel=1e-6)
