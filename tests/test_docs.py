@@ -79,7 +79,7 @@ def test_equation_labels_are_in_the_code():
 def test_equation_table_names_what_exists():
     table = (ROOT / "docs" / "equations.md").read_text()
     for name in re.findall(
-        r"`((?:memory|models|distributions|evaluation|tests)/[^`]+\.py)`", table
+        r"`((?:memory|models|distributions|evaluation|sparse|tests)/[^`]+\.py)`", table
     ):
         root = ROOT if name.startswith("tests/") else ROOT / "src" / "kanerva"
         assert list(root.glob(name)), name

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "linalg": {"errors"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
+    "sparse": {"errors"},
     "data": {"errors"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},

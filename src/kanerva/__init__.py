@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kanerva.models.checkpoint import load
     from kanerva.models.kanerva_machine import KanervaMachine
     from kanerva.models.vae import VAE
+    from kanerva.sparse import SparseMemory
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ _HOMES = {
     "kanerva.models.checkpoint": ("load",),
     "kanerva.models.kanerva_machine": ("KanervaMachine",),
     "kanerva.models.vae": ("VAE",),
+    "kanerva.sparse": ("SparseMemory",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -71,6 +73,7 @@ __all__ = [
     "MemoryState",
     "NotPositiveDefiniteError",
     "Prediction",
+    "SparseMemory",
     "condition",
     "energy",
     "infer_weights",

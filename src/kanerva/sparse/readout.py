@@ -1,0 +1,142 @@
+"""The sum that decides a bit: its signal and its noise (Kanerva 1988).
+
+K random addresses a_k of D bits; T random patterns, each written at itself; a query y at Hamming
+distance d from one of them, x. All bits are signs here. With w_k(u) = 1 where u activates address
+k, else 0, and n(u) = sum_k w_k(y) w_k(u) the addresses that u shares with the query, one bit of
+what is read has the sign of
+
+    S = n(x) x + sum_t n(x_t) x_t          over the N = T - 1 other patterns.
+
+What follows is about x S, which is positive where the bit is read rightly. Means and variances are
+over random addresses and patterns, and exact.
+
+Signal. An address is active for both y and x with probability o(d), the overlap of two circles,
+so n(x) is binomial with mean K o(d).
+
+The query's own bits. A pattern that agrees with an active address in this bit is a little nearer
+to it, and was more likely written there: E[w_k(u) u | a_k] = c a_k, c = P(Bin(D - 1, 1/2) = r) / 2.
+So each other pattern adds m = c sum_k w_k(y) a_k x on average; and since active addresses lean
+towards the query in the same way, E m = K c^2 where the query kept the bit of x, and - K c^2 where
+it was flipped. A full memory tends to say what it was asked. First-order formulas leave this out.
+
+Noise. Given the addresses, the others are independent:
+
+    var(x S) = var n(x) + 2 N cov(n(x), m) + N (E n(u)^2 - E m^2) + N^2 var m
+    E n(u)^2 = K p^2 + K (K - 1) E o(h)^2,   h ~ Bin(D, 1/2)
+    var m    = K c^2 (p - c^2)
+    cov      = K c (e(d) - o(d) (+-c)),      e(d) = E[w_k(y) w_k(x) a_k x]
+
+For a kept bit e(d) is half the difference of two overlaps in the other D - 1 bits (this one agrees
+with both centres or with neither); for a flipped one it is 0, by symmetry.
+"""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from kanerva.sparse.circles import binomial, lens
+from kanerva.sparse.sizes import Sizes, check_count
+
+SIGNS = np.array([[1.0], [-1.0]])
+"""Rows of all results here: bits that the query kept, bits that are flipped in it."""
+TINY = 1e-300
+"""Circles of fewer points than float64 can say are as good as empty."""
+
+
+class Readout(NamedTuple):
+    """x S, in two rows (kept bits, flipped bits)."""
+
+    mean: np.ndarray
+    var: np.ndarray
+
+
+def readout(sizes: Sizes, num_patterns: int) -> Readout:
+    """(2, D + 1): mean and variance of x S for every distance d = 0 ... D of the query."""
+    check_count("num_patterns", num_patterns)
+    K, N = sizes.num_addresses, num_patterns - 1
+    p, c, o, e, o_squared = shares(sizes)
+    mean_m = K * c**2 * SIGNS
+    var_m = K * c**2 * (p - c**2)
+    square = K * p**2 + K * (K - 1) * o_squared
+    cov = K * c * (e - o * c * SIGNS)
+    noise = N * (square - var_m - mean_m**2) + N**2 * var_m
+    return Readout(K * o + N * mean_m, K * o * (1 - o) + 2 * N * cov + noise)
+
+
+def readout_given(
+    sizes: Sizes, num_patterns: int, active: np.ndarray, shared: np.ndarray
+) -> Readout:
+    """(..., 2, D + 1): the same where `active` addresses answer, `shared` (..., 1, D + 1) by x too.
+
+    Shared addresses lean towards x by e / o each, the rest by (+-c - e) / (p - o). That these
+    numbers are given changes E n(u)^2; of that only what `active` changes is counted.
+    """
+    N = num_patterns - 1
+    p, c, o, e, o_squared = shares(sizes)
+    lean = _ratio(e, o)
+    lean_of_rest = _ratio(c * SIGNS - e, p - o)
+    rest = active - shared
+    mean_m = c * (shared * lean + rest * lean_of_rest)
+    var_m = c**2 * (shared * (1 - lean**2) + rest * (1 - lean_of_rest**2))
+    square = active * p + active * (active - 1) * o_squared / max(p**2, TINY)
+    return Readout(shared + N * mean_m, N * (square - var_m - mean_m**2) + N**2 * var_m)
+
+
+def signal_to_noise(sizes: Sizes, num_patterns: int) -> np.ndarray:
+    """rho, (2, D + 1): mean over standard deviation of x S."""
+    return ratio_of(readout(sizes, num_patterns))
+
+
+def ratio_of(sums: Readout) -> np.ndarray:
+    """Mean over standard deviation; 0 where nothing is read and nothing can vary."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = sums.mean / np.sqrt(np.maximum(sums.var, 0))
+    return np.where(np.isnan(ratio), 0.0, ratio)
+
+
+def first_order_ratio(sizes: Sizes, num_patterns: int) -> np.ndarray:
+    """(D + 1,): rho to first order, sqrt(K / T) o(d) / p.
+
+    The signal K o(d) over the noise T K p^2 of T patterns: as if addresses shared with one of them
+    were rare (K p^2 << 1), the signal itself did not vary, and the query's own bits did not matter.
+    """
+    check_count("num_patterns", num_patterns)
+    known = shares(sizes)
+    return math.sqrt(sizes.num_addresses / num_patterns) * known.overlap / known.active
+
+
+class Shares(NamedTuple):
+    """What one random address does, for every distance d = 0 ... D."""
+
+    active: float
+    """p: it is active for a query."""
+    agreeing: float
+    """c: E[w a u] for a pattern u."""
+    overlap: np.ndarray
+    """o(d), (D + 1,): it is active for both of two that are d apart."""
+    leaning: np.ndarray
+    """e(d), (2, D + 1)."""
+    overlap_squared: float
+    """E o(h)^2 for two random patterns."""
+
+
+@lru_cache(maxsize=32)
+def shares(sizes: Sizes) -> Shares:
+    """All from exact sums over binomials; a second or so for 2000 bits."""
+    D, r = sizes.num_bits, sizes.radius
+    overlap = np.array([lens(D, d, r, r) for d in range(D + 1)])
+    kept = [(lens(D - 1, d, r, r) - lens(D - 1, d, r - 1, r - 1)) / 2 for d in range(D)]
+    return Shares(
+        active=float(overlap[0]),
+        agreeing=float(binomial(D - 1)[r] / 2) if r < D else 0.0,
+        overlap=overlap,
+        leaning=np.array([[*kept, 0.0], [0.0] * (D + 1)]),
+        overlap_squared=float(binomial(D) @ overlap**2),
+    )
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """A mean of signs, 0 where there is nothing to take a mean of."""
+    return np.where(whole > 0, part / np.maximum(whole, TINY), 0.0).clip(-1, 1)
