@@ -17,6 +17,7 @@ import torch
 from together import Run, train_together
 
 from kanerva.data import Dataset, load_dataset
+from kanerva.evaluation.capacity import measure_capacity
 from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.checkpoint import save_model
 from kanerva.training.config import Config
@@ -80,11 +81,18 @@ def main() -> None:
             "config": asdict(run.config),
             "final": final._asdict(),
             "curve": run.curve,
+            "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+            "ms_per_step": results["ms_per_step_alone"].get(run.name),
         }
         print(f"{run.name}: {final.bound:.3f} +- {final.stderr:.3f}", flush=True)
         if run.name in plan["keep"]:
             path = options.out / f"{plan['keep'][run.name]}.safetensors"
             save_model(path, run.model, card(run, train, results, plan))
+    results["capacity"] = {
+        run.name.split(" seed")[0]: measure_capacity(run.model, held_out, episodes=100)
+        for run in runs
+        if run.name in plan.get("capacity", [])
+    }
     (options.out / f"{options.plan.stem}.json").write_text(json.dumps(results))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import tyro
 
 from kanerva.cli.bench import bench
+from kanerva.cli.compare import compare
 from kanerva.cli.data import DATA_COMMANDS
 from kanerva.cli.demo import demo
 from kanerva.cli.denoise import denoise
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "denoise": denoise,
     "generate": generate,
     "interpolate": interpolate,
+    "compare": compare,
     "figures": figures,
     "bench": bench,
 }

@@ -1,6 +1,5 @@
 """`kanerva train RECIPE`: a run folder with config, metrics and checkpoints."""
 
-import dataclasses
 import json as jsonlib
 from pathlib import Path
 
@@ -20,7 +19,6 @@ def train(
 ) -> None:
     """Run, or go on with, a training; the command line calls it for the recipe of that name."""
     from kanerva.cli.show import TrainingDisplay
-    from kanerva.models.checkpoint import write_atomically
     from kanerva.training.parallel import Parallel
     from kanerva.training.run import Run
 
@@ -30,11 +28,8 @@ def train(
     run = Run(config, folder, data=data, parallel=parallel)
     if resume:
         run.resume()
-    elif parallel.is_first:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "metrics.jsonl").unlink(missing_ok=True)
-        settings = {"recipe": recipe, **dataclasses.asdict(config)}
-        write_atomically(folder / "config.json", jsonlib.dumps(settings, indent=2).encode())
+    else:
+        run.start(recipe)
     quiet = json or not parallel.is_first
     try:
         with TrainingDisplay(run, quiet=quiet, tensorboard=tensorboard) as display:

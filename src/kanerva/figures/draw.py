@@ -35,17 +35,20 @@ def curves(
     return figure
 
 
-def bars_with_errors(
-    groups: dict[str, tuple[list[float], list[float]]], *, xs: list[float], x: str, y: str
+def lines_with_errors(
+    groups: dict[str, tuple[list[float], list[float], list[float]]], *, x: str, y: str
 ) -> Figure:
-    """Means with their standard errors against the number of readings."""
+    """Means with their standard errors, (xs, means, errors) each; what follows a comma in a name
+    is told by the stroke, what stands before it by the colour.
+    """
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.add_subplot()
-    styles = ("-", "--", ":")
-    for number, (name, (means, errors)) in enumerate(groups.items()):
-        colour = INK[0] if name.startswith("Kanerva") else INK[1]
-        line = styles[number // 2 % 3]
-        axes.errorbar(xs, means, errors, label=name, color=colour, ls=line, lw=1.3, capsize=3)
+    firsts = list(dict.fromkeys(name.split(",")[0] for name in groups))
+    seconds = list(dict.fromkeys(name.split(",")[-1] for name in groups))
+    for name, (xs, means, errors) in groups.items():
+        colour = INK[firsts.index(name.split(",")[0])]
+        stroke = ("-", "--", ":")[seconds.index(name.split(",")[-1])]
+        axes.errorbar(xs, means, errors, label=name, color=colour, ls=stroke, lw=1.3, capsize=3)
     axes.set(xlabel=x, ylabel=y, ylim=(0, None))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)

@@ -38,7 +38,7 @@ class DynamicMachine(KanervaMachine):
         super().__init__(config)
         del self.address_net
         nn.init.normal_(self.memory.prior_mean)  # from nothing, least squares finds nothing
-        self.log_var = nn.Parameter(torch.tensor(-4.0))
+        self.log_var = nn.Parameter(torch.tensor(-1.0))
 
     def compile_steps(self) -> None:
         """The memory's states do not cross the border of a compiled part: writing stays outside."""

@@ -1,6 +1,7 @@
 """Experiments by name. Each is a full config; every field of it is a flag."""
 
 from dataclasses import replace
+from typing import Literal
 
 from kanerva.models.config import ModelConfig
 from kanerva.training.config import Config, DataConfig, TrainingConfig
@@ -55,9 +56,27 @@ def as_vae(config: Config) -> Config:
     return replace(config, model=replace(config.model, kind="vae"), training=training)
 
 
+RIVAL_RATES = {"kanerva": 3e-3, "dnc": 1e-3, "lrua": 1e-3, "dynamic": 1e-3}
+"""Learning rates at which each memory learns well (docs/lab-notes.md)."""
+
+
+def as_rival(config: Config, kind: Literal["kanerva", "dnc", "lrua", "dynamic"]) -> Config:
+    """The same experiment with another memory, and z from the memory alone (appendix D)."""
+    lr = min(config.training.lr, RIVAL_RATES[kind])
+    return replace(
+        config,
+        model=replace(config.model, kind=kind, bottom_up=False),
+        training=replace(config.training, lr=lr, damaged=0.0),
+    )
+
+
 RECIPES: dict[str, Config] = {
     "omniglot": omniglot(),
     "omniglot-vae": as_vae(omniglot()),
+    "omniglot-unaided": as_rival(omniglot(), "kanerva"),
+    "omniglot-dnc": as_rival(omniglot(), "dnc"),
+    "omniglot-lrua": as_rival(omniglot(), "lrua"),
+    "omniglot-dynamic": as_rival(omniglot(), "dynamic"),
     "cifar10": cifar10(),
     "cifar10-vae": as_vae(cifar10()),
     "glyphs": glyphs(),

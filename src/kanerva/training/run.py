@@ -76,6 +76,14 @@ class Run:
             )
         return dataset.to(self.device)
 
+    def start(self, recipe: str) -> None:
+        """A fresh folder, with the settings in it."""
+        if self.parallel.is_first:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / "metrics.jsonl").unlink(missing_ok=True)
+            settings = {"recipe": recipe, **dataclasses.asdict(self.config)}
+            write_atomically(self.folder / "config.json", json.dumps(settings, indent=2).encode())
+
     def go(self, report: Report) -> None:
         """Train to the end; Ctrl-C saves a checkpoint first."""
         training = self.config.training
