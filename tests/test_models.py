@@ -281,3 +281,16 @@ def test_layers_at_the_pixels_are_convolutions(channels):
             strict=True,
         ):
             torch.testing.assert_close(a, b)
+
+
+def test_writing_in_chunks_is_the_same_where_the_covariance_is_full():
+    images = episodes()
+    bounds = {}
+    for covariance in ("full", "diagonal"):
+        for chunk in (None, 1, 2):
+            model = small(covariance=covariance, chunk=chunk).eval()
+            noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+            bounds[covariance, chunk] = model(images, noise).total
+    for chunk in (1, 2):
+        torch.testing.assert_close(bounds["full", None], bounds["full", chunk])
+        assert not torch.allclose(bounds["diagonal", None], bounds["diagonal", chunk], rtol=1e-4)

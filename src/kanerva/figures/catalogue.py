@@ -59,8 +59,8 @@ def _lines(runs: list[dict[str, Any]], term: str) -> list[tuple[list[float], lis
 def _finals(runs: list[dict[str, Any]]) -> str:
     values = sorted(run["final"]["bound"] for run in runs)
     if len(values) == 1:
-        return f"{values[0]:.1f}"
-    return f"{values[0]:.1f} to {values[-1]:.1f} over {len(values)} seeds"
+        return f"{values[0]:.1f} nats"
+    return f"{values[0]:.1f} to {values[-1]:.1f} nats over {len(values)} seeds"
 
 
 def learning_curves(results: Results) -> Drawn:
@@ -69,7 +69,7 @@ def learning_curves(results: Results) -> Drawn:
     figure = draw.curves(
         groups, x="training steps", y=NATS, limits=(0, 140), level=(68.3, "the paper's 68.3")
     )
-    ours = f"On 1,000 test episodes: {_finals(machine)} nats; VAE {_finals(vae)}."
+    ours = f"On 1,000 test episodes: {_finals(machine)}; VAE {_finals(vae)}."
     return Drawn(figure, ours, groups)
 
 
@@ -158,7 +158,7 @@ def covariance(results: Results) -> Drawn:
     diagonal = _runs(results, "omniglot", "diagonal")
     groups = {"full covariance": _lines(full, "bound"), "diagonal": _lines(diagonal, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS, limits=(0, 140))
-    ours = f"Full: {_finals(full)} nats on test. Diagonal: {_finals(diagonal)}."
+    ours = f"On test, full: {_finals(full)}; diagonal: {_finals(diagonal)}."
     return Drawn(figure, ours, groups)
 
 
@@ -168,7 +168,7 @@ def contest(results: Results) -> Drawn:
     groups = {name: _lines(_runs(results, "compare", name), "bound") for name in names}
     figure = draw.curves(groups, x="training steps", y=NATS)
     finals = (f"{name}: {_finals(_runs(results, 'compare', name))}" for name in names)
-    return Drawn(figure, f"Nats on test, z from the memory alone. {'; '.join(finals)}.", groups)
+    return Drawn(figure, f"On test, z from the memory alone. {'; '.join(finals)}.", groups)
 
 
 def capacity(results: Results) -> Drawn:
@@ -192,7 +192,7 @@ def cifar_curves(results: Results) -> Drawn:
     machine, vae = (_runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
     groups = {"Kanerva Machine": _lines(machine, "bound"), "VAE": _lines(vae, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS)
-    ours = f"{_finals(machine)} nats against {_finals(vae)} on test; JPEG re-encoding of CIFAR-10."
+    ours = f"{_finals(machine)} against {_finals(vae)} on test; JPEG re-encoding of CIFAR-10."
     return Drawn(figure, ours, groups)
 
 

@@ -37,6 +37,9 @@ class ModelConfig:
     """sigma^2 of p(z|y, M)."""
     covariance: Literal["full", "diagonal"] = "full"
     """Covariance between the memory's rows."""
+    chunk: int | None = None
+    """Items written at a time; by default a whole episode. With a full covariance the posterior is
+    the same; a diagonal one drops the rest after every chunk."""
     reading: Literal["mean", "sample", "distribution"] = "mean"
     """Read the memory's mean (the paper), a sample of it, or its distribution (appendix F)."""
     writing: Literal["sample", "distribution"] = "sample"
@@ -53,6 +56,7 @@ class ModelConfig:
         ):
             _at_least(name, getattr(self, name), 1)
         _at_least("input_noise", self.input_noise, 0)
+        _at_least("chunk", 1 if self.chunk is None else self.chunk, 1)
         if self.noise_var <= 0:
             raise KanervaError(
                 "noise_var",

@@ -67,8 +67,8 @@ class WeightMemory(Memory):
         self, state: MemoryState, places: Tensor, codes: Tensor, code_var: Tensor | None
     ) -> MemoryState:
         """q(M|X) of section 3.3; `code_var` for writing by distribution (appendix F)."""
-        noise_var = self.config.noise_var
-        return condition(state, places, codes, noise_var=noise_var, code_var=code_var)
+        options = {"noise_var": self.config.noise_var, "chunk": self.config.chunk}
+        return condition(state, places, codes, code_var=code_var, **options)
 
     def read(self, state: MemoryState, places: Tensor, noise: Tensor | None = None) -> Recall:
         """The mean of the memory, a sample of it, or its distribution (appendix F)."""
