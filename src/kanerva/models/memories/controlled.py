@@ -1,4 +1,4 @@
-"""What the DNC and LRUA share: a controller that takes an episode item by item (appendix D).
+"""What the DNC and LRUA share: a controller that takes items one by one (appendix D, app:dnc).
 
 The controller is a 2-layer MLP of 200 units: it sees [y, z] when writing, y when reading. What is
 read comes from the memory alone, and reading leaves no trace.
