@@ -23,6 +23,7 @@ from kanerva.training.config import Config, DataConfig, TrainingConfig
 from kanerva.training.parallel import Parallel
 from kanerva.training.recipes import RECIPES
 from kanerva.training.run import Run
+from kanerva.training.schedule import Schedule
 from kanerva.training.step import TrainingStep
 
 CPU = torch.device("cpu")
@@ -325,3 +326,16 @@ def test_mistakes_are_one_line(args, words, tmp_path):
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_schedule_rises_holds_and_falls():
+    config = TrainingConfig(steps=1000, warmup=100, decay=0.5, lr=2.0, kl_warmup=50)
+    schedule = Schedule.of(config, CPU)
+    rates = [schedule.learning_rate(torch.tensor(float(count))).item() for count in range(1001)]
+    assert rates[0] == pytest.approx(0.02)
+    assert rates[49] == pytest.approx(1.0)
+    assert rates[99:551] == [2.0] * 452  # 450 of the 900 other steps
+    assert rates[775] == pytest.approx(1.0)
+    assert rates[1000] == 0
+    weights = [schedule.kl_weight(torch.tensor(float(count))).item() for count in (0, 25, 50, 999)]
+    assert weights == pytest.approx([0.1, 0.55, 1.0, 1.0])

@@ -45,7 +45,7 @@ class WeightMemory(Memory):
 
         S are deviations between 1/5 and 5, and rows of G have length 1, so G G' is a correlation
         matrix. Without bounds U0 was seen to degenerate in training (docs/lab-notes.md).
-        In float64 from here on: a product in TF32 would not be positive definite.
+        Products are in float64: in TF32 they would not be positive definite.
         One for all: it is broadcast when written to.
         """
         mean = self.prior_mean.double()
@@ -53,10 +53,10 @@ class WeightMemory(Memory):
         if self.config.covariance == "diagonal":
             cov = DiagonalCovariance(scale.square())
         else:
-            mixing = self.prior_mixing.double().tril(-1)
-            identity = torch.eye(len(scale), dtype=mean.dtype, device=mean.device)
-            rows = nn.functional.normalize(mixing + identity, dim=-1)
-            correlation = 0.1 * identity + 0.9 * rows @ rows.mT
+            identity = torch.eye(len(scale), dtype=self.prior_mixing.dtype, device=scale.device)
+            mixing = self.prior_mixing.tril(-1) + identity
+            rows = nn.functional.normalize(mixing, dim=-1).double()
+            correlation = 0.1 * identity.double() + 0.9 * rows @ rows.mT
             cov = FullCovariance(scale[:, None] * correlation * scale)
         return MemoryState(mean, cov).to(self.prior_mean.dtype)
 
