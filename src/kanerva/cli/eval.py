@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
+WITHOUT_KL = ("dnc", "lrua")
+"""Memories that are not distributions: what they cost in nats is not defined."""
+
 
 def evaluate_command(
     checkpoint: Positional[str],
@@ -73,12 +76,14 @@ def evaluate_command(
         "split": split,
         "binarisation": images.binarisation,
         "encoding": images.encoding,
-        "num_rows": model.config.num_rows if model.config.kind == "kanerva" else 0,
+        "num_rows": 0 if model.config.kind == "vae" else model.config.num_rows,
         "code_size": model.config.code_size,
         "noise_var": model.config.noise_var,
         "num_classes": num_classes,
         "seed": seed,
     }
+    if model.config.kind in WITHOUT_KL:
+        report["memory_kl_per_item"] = None
     if importance:
         check_positive("--importance", importance)
         report["importance_samples"] = importance
@@ -90,7 +95,9 @@ def _in_words(report: dict[str, Any]) -> str:
     lines = [
         "{bound:.2f} +- {stderr:.2f} nats = {reconstruction:.2f} reconstruction + "
         "{kl_address:.2f} KL(y) + {kl_code:.2f} KL(z)",
-        "the memory itself cost {memory_kl_per_item:.1f} nats per image",
+        "the memory itself cost {memory_kl_per_item:.1f} nats per image"
+        if report["memory_kl_per_item"] is not None
+        else "this memory is no distribution: what it cost is not defined",
         "{episodes} episodes of {episode_length} from {dataset} {split}, {binarisation}; "
         "K {num_rows}, C {code_size}, noise {noise_var:g}, seed {seed}",
     ]
