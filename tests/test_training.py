@@ -339,3 +339,42 @@ def test_schedule_rises_holds_and_falls():
     assert rates[1000] == 0
     weights = [schedule.kl_weight(torch.tensor(float(count))).item() for count in (0, 25, 50, 999)]
     assert weights == pytest.approx([0.1, 0.55, 1.0, 1.0])
+
+
+def finish(process: subprocess.Popen[str]) -> int:
+    process.communicate(timeout=120)
+    return process.returncode
+
+
+def test_ctrl_c_again_and_again_changes_no_number(tmp_path):
+    """Interrupted at random moments and resumed, a run ends as one that was left alone."""
+    flags = ("--training.steps", "400", "--training.eval-every", "80", "--device", "cpu")
+    whole = start(tmp_path / "whole", *flags)
+    assert finish(whole) == 0
+    moments, interrupted, resume = iter((0.3, 0.05, 0.6, 0.2, 0.4)), 0, ()
+    while True:
+        process = start(tmp_path / "parts", *flags, *resume)
+        moment = next(moments, None)
+        if moment is None:
+            assert finish(process) == 0
+            break
+        wait_for(tmp_path / "parts", "config.json")
+        before = len(list((tmp_path / "parts").glob("checkpoint-*")))
+        time.sleep(2.5 + moment if resume else moment)
+        process.send_signal(signal.SIGINT)
+        interrupted += finish(process) == 130
+        if before or list((tmp_path / "parts").glob("checkpoint-*")):
+            resume = ("--resume",)
+    assert interrupted >= 2
+    tensors, metadata = zip(
+        *(read_tensors(find(tmp_path / name)) for name in ("whole", "parts")), strict=True
+    )
+    assert [one["step"] for one in metadata] == [400, 400]
+    for name, value in tensors[0].items():
+        assert torch.equal(value, tensors[1][name]), name
+    rows = [
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("whole", "parts")
+    ]
+    for one, other in zip(*rows, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}

@@ -5,14 +5,11 @@ class KanervaError(ValueError):
     """A mistake a user can make and mend: which argument, what was expected, what came, the fix."""
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
-        super().__init__(argument, expected, got, fix)
+        super().__init__(f"{argument}: expected {expected}, got {got}. {fix}")
         self.argument = argument
         self.expected = expected
         self.got = got
         self.fix = fix
-
-    def __str__(self) -> str:
-        return f"{self.argument}: expected {self.expected}, got {self.got}. {self.fix}"
 
     def __reduce__(self):
         # Keyword-only arguments do not survive pickling by default (worker processes need this).

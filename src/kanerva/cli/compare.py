@@ -5,7 +5,7 @@ import json as jsonlib
 from pathlib import Path
 from typing import Any
 
-from kanerva.cli.options import check_positive
+from kanerva.cli.options import check_positive, choose_device, in_json
 from kanerva.errors import KanervaError
 from kanerva.training.recipes import RECIPES
 
@@ -28,7 +28,7 @@ def compare(
     `kanerva figures --results OUT` draws the two panels of the paper's fig. capacity.
 
     Args:
-        recipe: the experiment around the memories, without its VAE: tiny, glyphs, omniglot.
+        recipe: the experiment around the memories: tiny, glyphs, omniglot or cifar10.
         seeds: runs of each memory.
         steps: of each run; by default the recipe's.
         episodes: of each final measurement; a tenth of them for each point of the capacity curves.
@@ -38,8 +38,9 @@ def compare(
         json: print one JSON object and nothing else.
 
     """
-    for option, value in (("--seeds", seeds), ("--steps", steps or 1), ("--episodes", episodes)):
-        check_positive(option, value)
+    for option, value in (("--seeds", seeds), ("--steps", steps), ("--episodes", episodes)):
+        if value is not None:
+            check_positive(option, value)
     if recipe not in RECIPES or RECIPES[recipe].model.kind != "kanerva":
         raise KanervaError(
             "--recipe",
@@ -71,7 +72,7 @@ def compare(
             seeds=seeds,
             out=out,
             data=data,
-            device=device,
+            device=choose_device(device),
             episodes=episodes,
             watch=watch,
         )
@@ -82,9 +83,9 @@ def compare(
     command = f"kanerva compare --recipe {recipe} --seeds {seeds} --episodes {episodes}"
     command += f" --steps {steps}" if steps else ""
     report = {"command": command, "summary": rows, **results}
-    write_atomically(out / "compare.json", jsonlib.dumps(report).encode())
+    write_atomically(out / "compare.json", jsonlib.dumps(in_json(report)).encode())
     if json:
-        print(jsonlib.dumps({"summary": rows, "capacity": results["capacity"]}))
+        print(jsonlib.dumps(in_json({"summary": rows, "capacity": results["capacity"]})))
         return
     _print_table(rows)
     print(f"all numbers: {out / 'compare.json'}; figures: kanerva figures --results {out}")

@@ -51,7 +51,7 @@ def denoise(
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.cli.options import check_positive, check_seed
+    from kanerva.cli.options import check_positive, check_seed, in_json
     from kanerva.cli.own import check_out, load_remembering
     from kanerva.errors import KanervaError
 
@@ -107,7 +107,7 @@ def denoise(
             "read:    " + "  ".join(f"{error:.4f}" for error in result.errors),
             f"nearest to themselves, at the end: {result.recognised:.1%}",
         ]
-    print(jsonlib.dumps(report) if json else "\n".join(lines))
+    print(jsonlib.dumps(in_json(report)) if json else "\n".join(lines))
 
 
 def _own(
@@ -125,7 +125,7 @@ def _own(
     from kanerva.cli.own import images_of, memory_of, save_rows
     from kanerva.data.damage import damage
 
-    state = memory_of(model, memory)
+    state, _ = memory_of(model, memory)
     images, names = images_of(model, query)
     generator = torch.Generator(images.device).manual_seed(seed)
     cues = damage(images, corruption, generator=generator)

@@ -44,14 +44,14 @@ def evaluate_command(
     """
     import torch
 
-    from kanerva.cli.options import check_positive, check_seed
+    from kanerva.cli.options import check_positive, check_seed, choose_device, in_json
     from kanerva.data import load_dataset
     from kanerva.evaluation.evaluate import check_fits, evaluate, importance_bound
     from kanerva.models.checkpoint import load_with_card
 
     check_seed(seed)
     check_positive("--episodes", episodes)
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    where = torch.device(choose_device(device))
     model, card = load_with_card(checkpoint, device=where)
     length: int = card.get("episode_length", 32) if episode_length is None else episode_length
     check_positive("--episode-length", length)
@@ -88,7 +88,7 @@ def evaluate_command(
         check_positive("--importance", importance)
         report["importance_samples"] = importance
         report["importance_bound"] = importance_bound(model, images, samples=importance, **drawn)
-    print(jsonlib.dumps(report) if json else _in_words(report))
+    print(jsonlib.dumps(in_json(report)) if json else _in_words(report))
 
 
 def _in_words(report: dict[str, Any]) -> str:

@@ -44,8 +44,8 @@ def generate(
 
     check_iterations(iterations, at_least=0)
     model, _ = load_remembering(checkpoint, device)
-    state = memory_of(model, memory)
-    generator = torch.Generator(state.mean.device).manual_seed(seed)
+    state, written = memory_of(model, memory)
+    generator = torch.Generator(next(model.parameters()).device).manual_seed(seed)
     steps: dict[str, torch.Tensor] = {}
     model.generate(
         state,
@@ -58,5 +58,5 @@ def generate(
     every = 1 if out.suffix.lower() == ".gif" else 2
     rows = dict(list(steps.items())[iterations % every :: every])
     save_rows(out, rows)
-    report = {"num": num, "iterations": iterations, "written": len(memory), "out": str(out)}
+    report = {"num": num, "iterations": iterations, "written": written, "out": str(out)}
     print(jsonlib.dumps(report) if json else f"picture: {out}")

@@ -1,7 +1,8 @@
 """Checks of options that several commands share."""
 
+import math
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from kanerva.errors import KanervaError
 
@@ -34,3 +35,30 @@ def check_picture(path: Path) -> None:
             got=f"'{path}'",
             fix="Name a file, for example runs/demo.png.",
         )
+
+
+def choose_device(device: str | None) -> str:
+    """What was asked for, if it is there; by default a GPU where there is one."""
+    import torch
+
+    if device is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise KanervaError(
+            "--device",
+            expected="cpu, or cuda where there is a GPU",
+            got=f"'{device}' ({str(error).splitlines()[0]})",
+            fix="Leave it out to take what there is.",
+        ) from None
+    return device
+
+
+def in_json(value: Any) -> Any:
+    """The same with None where JSON has no word for a number (infinite, or not a number)."""
+    if isinstance(value, dict):
+        return {key: in_json(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_json(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kanerva.cli.options import choose_device
 from kanerva.errors import KanervaError
 
 if TYPE_CHECKING:
@@ -20,13 +21,10 @@ def load_remembering(
     checkpoint: str, device: str | None = None
 ) -> tuple[Remembering, dict[str, Any]]:
     """A model that has a memory, and its card."""
-    import torch
-
     from kanerva.models.checkpoint import load_with_card
     from kanerva.models.remember import Remembering
 
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    model, card = load_with_card(checkpoint, device=where)
+    model, card = load_with_card(checkpoint, device=choose_device(device))
     if not isinstance(model, Remembering):
         raise KanervaError(
             "checkpoint",
@@ -43,16 +41,24 @@ def images_of(model: Remembering, places: Sequence[Path]) -> tuple[Tensor, list[
 
     config = model.config
     binary = config.likelihood == "bernoulli"
+    if not places:
+        raise KanervaError(
+            "--memory",
+            expected="at least one file or folder",
+            got="none",
+            fix="Name images, for example --memory drawings/.",
+        )
     images, names = read_images(places, image_shape=config.image_shape, binary=binary)
     return images.to(next(model.parameters()).device), names
 
 
-def memory_of(model: Remembering, places: Sequence[Path]) -> MemoryState:
-    """A memory of these files; of none, the prior."""
+def memory_of(model: Remembering, places: Sequence[Path]) -> tuple[MemoryState, int]:
+    """A memory of these files and how many images they were; of none, the prior."""
     if not places:
         print("no --memory: reading the prior, which has seen nothing", file=sys.stderr)
-        return model.prior_memory()
-    return model.write(images_of(model, places)[0])
+        return model.prior_memory(), 0
+    images, names = images_of(model, places)
+    return model.write(images), len(names)
 
 
 def check_out(path: Path) -> None:

@@ -3,6 +3,7 @@
 import json as jsonlib
 from pathlib import Path
 
+from kanerva.cli.options import choose_device, in_json
 from kanerva.training.config import Config
 
 
@@ -24,7 +25,7 @@ def train(
 
     folder = out or Path("runs") / recipe
     _check_folder(folder, resume)
-    parallel = Parallel.from_environment(device)
+    parallel = Parallel.from_environment(device and choose_device(device))
     run = Run(config, folder, data=data, parallel=parallel)
     if resume:
         run.resume()
@@ -40,7 +41,7 @@ def train(
     if json and parallel.is_first:
         last = (folder / "metrics.jsonl").read_text().splitlines()[-1]
         report = {"folder": str(folder), **jsonlib.loads(last), "parameters_agree": agree}
-        print(jsonlib.dumps(report))
+        print(jsonlib.dumps(in_json(report)))
 
 
 def _check_folder(folder: Path, resume: bool) -> None:

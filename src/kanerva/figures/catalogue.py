@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
+from kanerva.errors import KanervaError
 from kanerva.figures import draw
 from kanerva.figures.packed import unpack
 
@@ -38,7 +39,25 @@ class Entry(NamedTuple):
 
 
 def load_results(folder: Path) -> Results:
-    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    """Every JSON object of a folder, by the name of its file."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            found[path.stem] = json.loads(path.read_text())
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise _broken(path, str(error)) from None
+        if not isinstance(found[path.stem], dict):
+            raise _broken(path, type(found[path.stem]).__name__)
+    return found
+
+
+def _broken(path: Path, what: str) -> KanervaError:
+    return KanervaError(
+        "--results",
+        expected="JSON objects in its files",
+        got=f"{what} in '{path}'",
+        fix="Make the file again, or take it away.",
+    )
 
 
 def _runs(results: Results, file: str, recipe: str) -> list[dict[str, Any]]:

@@ -54,6 +54,7 @@ def _write(path: Path, contents: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o666 & ~_umask())
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
@@ -66,6 +67,13 @@ def _write(path: Path, contents: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _umask() -> int:
+    """What new files of this process are refused; asking means setting it for a moment."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -95,7 +103,22 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             got=f"{words.get('schema', 'none')} in '{path}'",
             fix="Load it with the version of kanerva that wrote it, or train again.",
         )
-    return tensors, {name: json.loads(word) for name, word in words.items() if name != "schema"}
+    try:
+        metadata = {name: json.loads(word) for name, word in words.items() if name != "schema"}
+    except json.JSONDecodeError as error:
+        raise _not_ours(path, str(error)) from None
+    if not all(isinstance(metadata.get(name, {}), dict) for name in ("model", "card", "config")):
+        raise _not_ours(path, "a model, card or config that is no object")
+    return tensors, metadata
+
+
+def _not_ours(path: Path, what: str) -> KanervaError:
+    return KanervaError(
+        "checkpoint",
+        expected="metadata as kanerva writes it",
+        got=f"{what} in '{path}'",
+        fix="Copy the file again, or take an earlier one.",
+    )
 
 
 def save_model(path: Path, model: Coder, card: Mapping[str, Any]) -> None:
@@ -106,12 +129,12 @@ def save_model(path: Path, model: Coder, card: Mapping[str, Any]) -> None:
 
 def model_from(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> Coder:
     """A model with these parameters, ready to use."""
-    fields = dict(metadata["model"])
-    fields["image_shape"] = tuple(fields["image_shape"])
+    fields = dict(metadata.get("model", {}))
     try:
+        fields["image_shape"] = tuple(fields["image_shape"])
         model = build_model(ModelConfig(**fields))
         model.load_state_dict(dict(tensors))
-    except (TypeError, RuntimeError) as error:
+    except (TypeError, KeyError, RuntimeError) as error:
         raise KanervaError(
             "checkpoint",
             expected="the parameters of the model it describes",

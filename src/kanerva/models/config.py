@@ -1,16 +1,19 @@
 """What a model is made of. No torch here: the command line reads this for its help."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from kanerva.errors import KanervaError
+
+Kind = Literal["kanerva", "vae", "dnc", "lrua", "dynamic"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """Sizes and options of a model; the defaults are the paper's for Omniglot (section 4)."""
 
-    kind: Literal["kanerva", "vae", "dnc", "lrua", "dynamic"] = "kanerva"
+    kind: Kind = "kanerva"
     """The Kanerva Machine, a VAE with the same coder, or one with another memory: a DNC, LRUA,
     or that of the Dynamic Kanerva Machine."""
     image_shape: tuple[int, int, int] = (1, 28, 28)
@@ -46,6 +49,13 @@ class ModelConfig:
     """Write a sample of q(z|x) (the paper), or the whole distribution (appendix F)."""
 
     def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise KanervaError(
+                "kind",
+                expected=f"one of {', '.join(KINDS)}",
+                got=f"'{self.kind}'",
+                fix="A checkpoint of another version of kanerva has to be loaded there.",
+            )
         for name in (
             "num_filters",
             "code_size",

@@ -21,11 +21,14 @@ from kanerva.models.build import build_model
 from kanerva.models.checkpoint import find, read_tensors, save_tensors, write_atomically
 from kanerva.models.coder import Coder
 from kanerva.training.config import Config
+from kanerva.training.interrupt import Interrupt
 from kanerva.training.parallel import Parallel
 from kanerva.training.step import TrainingStep
 
 Report = Callable[[dict[str, Any]], None]
 KEPT_CHECKPOINTS = 2
+REPORT_EVERY = 100
+"""Steps between two reports."""
 START_IMAGES = 2048
 """Over which a model's start is whitened."""
 
@@ -85,29 +88,38 @@ class Run:
             write_atomically(self.folder / "config.json", json.dumps(settings, indent=2).encode())
 
     def go(self, report: Report) -> None:
-        """Train to the end; Ctrl-C saves a checkpoint first."""
+        """Train to the end; Ctrl-C saves a checkpoint first, after a whole number of steps.
+
+        Rows come at fixed steps, wherever a run was stopped and resumed.
+        """
         training = self.config.training
-        try:
+        with Interrupt() as interrupt:
             while self.done < training.steps:
                 start = time.perf_counter()
-                stop = min(_next(self.done, training.eval_every), training.steps)
-                stop = min(stop, _next(self.done, training.checkpoint_every), self.done + 100)
-                self.step.run(stop - self.done)
-                self.done = stop
-                row = self._row(time.perf_counter() - start)
-                if self.done % training.eval_every == 0 or self.done == training.steps:
-                    row["held_out"] = self._look()
-                    self._record(row)
-                report(row)
-                if self.done % training.checkpoint_every == 0 or self.done == training.steps:
+                stops = (training.eval_every, training.checkpoint_every, REPORT_EVERY)
+                stop = min(training.steps, *(_next(self.done, every) for every in stops))
+                self.done += self.step.run(stop - self.done, stop=lambda: interrupt.pressed)
+                self.seconds += time.perf_counter() - start
+                if self.done == stop:
+                    self._arrive(report)
+                if interrupt.pressed:
                     self.save()
-        except KeyboardInterrupt:
-            self.save()
-            raise
+                    raise KeyboardInterrupt
 
-    def _row(self, seconds: float) -> dict[str, Any]:
+    def _arrive(self, report: Report) -> None:
+        """At a step where there is something to say, to look at or to save."""
+        training = self.config.training
+        row = self._row()
+        last = self.done == training.steps
+        if last or self.done % training.eval_every == 0:
+            row["held_out"] = self._look()
+            self._record(row)
+        report(row)
+        if last or self.done % training.checkpoint_every == 0:
+            self.save()
+
+    def _row(self) -> dict[str, Any]:
         progress = self.step.progress()
-        self.seconds += seconds
         return {
             "step": self.done,
             "seconds": round(self.seconds, 3),
@@ -165,7 +177,9 @@ class Run:
     def resume(self) -> None:
         """Go on from the newest checkpoint of the folder."""
         tensors, metadata = read_tensors(find(self.folder))
-        if metadata["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))):
+        if metadata.get("config") is not None and metadata["config"] != json.loads(
+            json.dumps(dataclasses.asdict(self.config))
+        ):
             raise KanervaError(
                 "--resume",
                 expected="the same settings as the run in that folder",
@@ -177,6 +191,13 @@ class Run:
             for name in list(tensors)
             if name.startswith("training.")
         }
+        if not state:
+            raise KanervaError(
+                "--resume",
+                expected="a checkpoint of a training",
+                got=f"a model alone in '{self.folder}'",
+                fix="Start a new folder with --out; a model alone cannot be trained on.",
+            )
         self.model.load_state_dict(tensors)
         self.step.load_state(state)
         self.done, self.seconds = metadata["step"], metadata["seconds"]

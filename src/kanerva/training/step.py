@@ -1,6 +1,6 @@
 """One training step: draw episodes, bound, gradients, Adam. On CUDA, captured as one graph."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -72,23 +72,25 @@ class TrainingStep:
         self.use_graph = device.type == "cuda" and self.alone
         self.num_damaged = int(config.damaged * config.batch)
 
-    def run(self, num_steps: int) -> None:
-        """Make this many steps."""
+    def run(self, num_steps: int, *, stop: Callable[[], bool] = lambda: False) -> int:
+        """Make this many steps, or fewer if `stop` says so in between; returns how many."""
         self.model.train()
         self.model.use_half(self.config.precision == "bfloat16")
+        made = 0
         if self.use_graph and self.graph is None:
             warm = min(3, num_steps)
             self._warm_up(warm)
-            num_steps -= warm
-            if num_steps == 0:
-                return self.model.use_half(False)
-            self._capture()
-        for _ in range(num_steps):
+            made = warm
+            if made < num_steps:
+                self._capture()
+        while made < num_steps and not stop():
             if self.graph is not None:
                 self.graph.replay()
             else:
                 self._step()
+            made += 1
         self.model.use_half(False)
+        return made
 
     def progress(self) -> Progress:
         """Means since the last call; this one waits for the device."""
