@@ -103,3 +103,38 @@ def test_ctrl_c(tmp_path, seconds):
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stderr == "kanerva: stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("eval", "omniglot", "--device", "foo"), ("--device",)),
+        (("denoise", "omniglot", "--device", "foo"), ("--device",)),
+        (("train", "tiny", "--device", "foo"), ("--device",)),
+        (("train", "tiny", "--training.lr", "-1"), ("--training.lr", "more than 0", "-1")),
+        (("train", "tiny", "--model.num-rows", "0"), ("num_rows", "at least 1")),
+        (("interpolate", "omniglot", "--memory", "--start", "a", "--end", "b"), ()),
+    ],
+)
+def test_mistakes_in_options_say_what_was_expected(args, words, tmp_path):
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_numbers_that_json_has_no_word_for(tmp_path):
+    done = run("eval", "omniglot", "--dataset", "glyphs", "--episodes", "1", "--json")
+    assert done.returncode == 0, done.stderr
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    assert json.loads(done.stdout, parse_constant=refuse)["stderr"] is None
+
+
+def test_python_dash_m(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "kanerva", "--help"], capture_output=True)
+    assert done.returncode == 0
+    assert b"compare" in done.stdout

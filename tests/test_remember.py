@@ -150,3 +150,25 @@ def test_denoising_is_measured_against_the_clean_image(machine):
     whole = measure_denoising(machine, data, kind="none", episodes=4, iterations=2, batch=3)
     assert whole.corrupted_error == 0
     assert whole.recognised > 0.95 > result.recognised > 0.3
+
+
+def test_what_is_no_image_or_no_memory_is_said(machine, images):
+    memory = machine.write(images[0])
+    batch = machine.write(images)
+    for call in (
+        lambda: machine.write(images[0, :0]),
+        lambda: machine.write(images[0].numpy()),
+        lambda: machine.write(images[0].double()),
+        lambda: machine.read(images[0, :0], memory),
+        lambda: machine.read(images[0], batch),
+        lambda: machine.read(images[0], None),
+        lambda: machine.read(images[0], memory, iterations=1.5),
+        lambda: machine.generate(memory, 0),
+        lambda: machine.generate(memory, 2.5),
+        lambda: machine.generate(None, 3),
+        lambda: machine.interpolate(images[0, 0], images[:, 0], memory),
+        lambda: machine.interpolate(images[0, 0], images[0, 1], memory, steps=2.5),
+        lambda: machine.elbo(images * 255),
+    ):
+        with pytest.raises(KanervaError):
+            call()

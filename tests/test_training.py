@@ -209,6 +209,14 @@ def test_broken_checkpoints_are_refused(tmp_path):
     path.write_bytes(good.replace(b"address_net.0", b"address_nut.0"))
     with pytest.raises(KanervaError, match="parameters of the model"):
         load(path)
+    for old, new in (
+        (b'\\"kind\\": \\"kanerva\\"', b'\\"kind\\": \\"kanervo\\"'),
+        (b'"card":"{}"', b'"card":"[]"'),
+    ):
+        assert old in good
+        path.write_bytes(good.replace(old, new))
+        with pytest.raises(KanervaError):
+            load(path)
     with pytest.raises(KanervaError, match="nowhere"):
         load("nowhere")
     with pytest.raises(KanervaError, match="has none"):

@@ -48,6 +48,7 @@ class Coder(nn.Module):
 
     def elbo(self, episodes: Tensor, *, generator: torch.Generator | None = None) -> Bound:
         """Named terms of the negative bound, per item, for episodes (B, T, channels, H, W)."""
+        self.check_images(episodes, "episodes")
         return self(self.prepare(episodes, generator), self.draw_noise(episodes, generator))
 
     def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
@@ -96,6 +97,26 @@ class Coder(nn.Module):
                 fix="Resize the images, and keep the dimension of items: images[None] for one.",
             )
 
+    def check_images(self, images: Tensor, argument: str) -> None:
+        """Images (..., T, channels, H, W) of the right size, kind and range, at least one."""
+        if not isinstance(images, Tensor):
+            raise KanervaError(
+                argument,
+                expected="a tensor",
+                got=type(images).__name__,
+                fix="torch.from_numpy(array).float() makes one of an array.",
+            )
+        self.check_shape(images, argument)
+        dtype = next(self.parameters()).dtype
+        low, high = (images.min().item(), images.max().item()) if images.numel() else (-1, -1)
+        if not (low >= 0 and high <= 1 and images.dtype == dtype):
+            raise KanervaError(
+                argument,
+                expected=f"at least one image, {dtype} pixels between 0 (paper) and 1 (ink)",
+                got=f"{images.dtype} from {low:g} to {high:g}" if images.numel() else "none",
+                fix="Scale them: images.float() / 255; for dark ink on light paper, 1 minus that.",
+            )
+
     def start_from(self, images: Tensor) -> None:
         """Begin well, given some training images (..., channels, H, W): see `kanerva.models.start`.
 
@@ -113,10 +134,16 @@ class Coder(nn.Module):
 
 
 def check_iterations(iterations: int, *, at_least: int) -> None:
-    if iterations < at_least:
+    check_whole(
+        "iterations",
+        iterations,
+        at_least=at_least,
+        fix="The paper reads up to 10 times; 6 is a good start.",
+    )
+
+
+def check_whole(argument: str, value: int, *, at_least: int, fix: str) -> None:
+    if not isinstance(value, int) or value < at_least:
         raise KanervaError(
-            "iterations",
-            expected=f"at least {at_least}",
-            got=str(iterations),
-            fix="The paper reads up to 10 times; 6 is a good start.",
+            argument, expected=f"a whole number of at least {at_least}", got=str(value), fix=fix
         )

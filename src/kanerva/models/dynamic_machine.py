@@ -88,7 +88,8 @@ class DynamicMachine(KanervaMachine):
         Given w, the image that minimises E is the mode of p(x | w R). Given the image, least
         squares proposes new weights; where they would raise E the old ones stay.
         """
-        self._check_images(queries, "queries")
+        self.check_images(queries, "queries")
+        self._check_fits(memory, queries)
         check_iterations(iterations, at_least=1)
         weights = self.locate(self.encode(queries), memory).mean
         images = self._mode(memory, weights)

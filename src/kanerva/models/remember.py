@@ -11,7 +11,7 @@ from torch import Tensor
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import KanervaError
-from kanerva.models.coder import Coder, Watch, check_iterations
+from kanerva.models.coder import Coder, Watch, check_iterations, check_whole
 from kanerva.models.memories.base import Memory, Recall
 
 
@@ -106,7 +106,9 @@ class Remembering(Coder):
         The whole episode at once; the posterior does not depend on the order. Codes and addresses
         are the means of q, or with `sample` drawn from it, as in algorithm 2.
         """
-        self._check_images(images, "images")
+        self.check_images(images, "images")
+        if memory is not None:
+            self._check_fits(memory, images)
         embeddings = self.encode(images)
         state = self.memory.initial_state(images.shape[:-4]) if memory is None else memory
         address_noise, code_noise = (
@@ -135,7 +137,8 @@ class Remembering(Coder):
         next query are means, or with `sample` drawn, as the paper has it. `watch` is called after
         each iteration with its number and images.
         """
-        self._check_images(queries, "queries")
+        self.check_images(queries, "queries")
+        self._check_fits(memory, queries)
         check_iterations(iterations, at_least=1)
         query, steps = queries, []
         places = weights = codes = queries  # set below: there is at least one iteration
@@ -171,8 +174,9 @@ class Remembering(Coder):
         y from its prior, a first image from there (`watch` sees it as number 0), then reading.
         """
         check_iterations(iterations, at_least=0)
+        check_whole("num", num, at_least=1, fix="It is how many images to make.")
         device = next(self.parameters()).device
-        shape = (*self.memory.batch_shape(memory), num, self.memory.address_size)
+        shape = (*self._batch_of(memory), num, self.memory.address_size)
         y = torch.randn(shape, device=device, generator=generator)
         recall = self.memory.read(
             memory, self.memory.place(y), self._memory_noise(memory, generator)
@@ -195,28 +199,45 @@ class Remembering(Coder):
 
         Both ends are images (..., channels, H, W) and read from the memory; z is the mean there.
         """
-        if steps < 2:
+        check_whole("steps", steps, at_least=2, fix="The ends are two of them.")
+        for argument, image in (("start", start), ("end", end)):
+            self.check_images(image[None] if isinstance(image, Tensor) else image, argument)
+        if start.shape != end.shape:
             raise KanervaError(
-                "steps", expected="at least 2", got=str(steps), fix="The ends are two of them."
+                "end",
+                expected=f"the shape of start, {tuple(start.shape)}",
+                got=str(tuple(end.shape)),
+                fix="A line has two ends of the same kind.",
             )
         ends = torch.stack([start, end], dim=-4)
-        self._check_images(ends, "start and end")
+        self._check_fits(memory, ends)
         places = self.memory.place(self.locate(self.encode(ends), memory).mean)
         share = torch.linspace(0, 1, steps, device=places.device)[:, None]
         line = torch.lerp(places[..., :1, :], places[..., 1:, :], share)
         codes = self.memory.read(memory, line, self._memory_noise(memory, None)).mean
         return self.likelihood.mean(self.decode(codes)).movedim(-4, 0)
 
-    def _check_images(self, images: Tensor, argument: str) -> None:
-        """Images of the right size and range."""
-        self.check_shape(images, argument)
-        low, high = (images.min().item(), images.max().item()) if images.numel() else (0, 0)
-        if not (low >= 0 and high <= 1 and images.is_floating_point()):
+    def _batch_of(self, memory: Any) -> torch.Size:
+        """Leading dimensions of a memory, if it is one."""
+        try:
+            return self.memory.batch_shape(memory)
+        except AttributeError:
             raise KanervaError(
-                argument,
-                expected="floating-point pixels between 0 (paper) and 1 (ink)",
-                got=f"{images.dtype} from {low:g} to {high:g}",
-                fix="Scale them: images.float() / 255; for dark ink on light paper, 1 minus that.",
+                "memory",
+                expected="a memory that this model has written",
+                got=type(memory).__name__,
+                fix="memory = model.write(images), or model.prior_memory() for an empty one.",
+            ) from None
+
+    def _check_fits(self, memory: Any, images: Tensor) -> None:
+        """One memory for all episodes of images, or one for each."""
+        batch, episodes = self._batch_of(memory), images.shape[:-4]
+        if batch and batch != episodes:
+            raise KanervaError(
+                "memory",
+                expected=f"one memory, or a batch {tuple(episodes)} like the images",
+                got=f"a batch {tuple(batch)}",
+                fix="Give images the leading dimensions of the memory: images[None] for one.",
             )
 
     def _memory_noise(self, memory: Any, generator: torch.Generator | None) -> Tensor | None:
