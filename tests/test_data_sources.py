@@ -401,3 +401,20 @@ def test_glyphs_without_end():
 
 def test_the_names():
     assert DATASETS == ("omniglot", "omniglot-burda", "cifar10", "glyphs")
+
+
+def test_dark_ink_on_light_paper_is_ink(tmp_path):
+    """A folder of drawings reads the same on white paper as on black."""
+    drawn = np.zeros((40, 40), dtype=np.uint8)
+    drawn[10:30, 18:22] = 255
+    means = []
+    for name, array in (("black", drawn), ("white", 255 - drawn)):
+        for number in range(12):
+            path = tmp_path / name / f"{number}.png"
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(np.roll(array, number % 3, axis=0)).save(path)
+        dataset = load_dataset(str(tmp_path / name), "train", show_progress=False)
+        means.append(dataset.images.float().mean().item())
+        assert ("inverted" in dataset.encoding) == (name == "white")
+    assert means[0] == pytest.approx(means[1], rel=0.01)
+    assert 5 < means[0] < 50

@@ -20,7 +20,7 @@ from kanerva.data.collection import Collection, bounds
 from kanerva.data.files import list_folder
 from kanerva.data.places import cache_folder
 
-VERSION = 1
+VERSION = 2
 """Raised when a reader makes other pixels, labels or splits from the same files."""
 _OPTIONAL = ("alphabets", "drawers")
 

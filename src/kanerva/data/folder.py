@@ -7,7 +7,7 @@ import numpy as np
 
 from kanerva.data.collection import Collection, in_order, seeded_parts
 from kanerva.data.files import list_folder, read_files
-from kanerva.data.pictures import open_image, to_array
+from kanerva.data.pictures import on_light_paper, open_image, to_array
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
@@ -57,12 +57,16 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     classes = ["/".join(parts[:-1]) or folder.name for parts in paths]
     class_names = sorted(set(classes))
     class_of = {name: number for number, name in enumerate(class_names)}
+    stack = np.stack(images)
+    encoding = f"image files, Pillow resized to {size} x {size}"
+    if grey and on_light_paper(stack):
+        stack, encoding = 255 - stack, f"{encoding}, dark ink on light paper inverted"
     collection = Collection(
-        images=np.stack(images),
+        images=stack,
         labels=np.array([class_of[name] for name in classes]),
         sizes=(0, 0, 0),
         class_names=tuple(class_names),
-        encoding=f"image files, Pillow resized to {size} x {size}",
+        encoding=encoding,
     )
     return in_order(collection, seeded_parts(is_test, len(images)))
 

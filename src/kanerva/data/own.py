@@ -10,7 +10,7 @@ from torch import Tensor
 from kanerva.data.episodes import THRESHOLD
 from kanerva.data.files import list_folder
 from kanerva.data.folder import NOT_IMAGES
-from kanerva.data.pictures import open_image, to_array
+from kanerva.data.pictures import on_light_paper, open_image, to_array
 from kanerva.errors import KanervaError
 
 
@@ -58,8 +58,4 @@ def _files(place: Path) -> list[Path]:
 
 def _ink(array: np.ndarray) -> np.ndarray:
     """Grey (channels, H, W) to 0 and 1."""
-    border = np.concatenate(
-        [array[..., 0, :], array[..., -1, :], array[..., 0], array[..., -1]], -1
-    )
-    ink = 255 - array if np.median(border) > 127 else array
-    return ink > THRESHOLD
+    return (255 - array if on_light_paper(array) else array) > THRESHOLD

@@ -61,3 +61,9 @@ def _bad(where: str, got: str) -> KanervaError:
         got=got,
         fix="Replace the file, or take it out of the folder or archive.",
     )
+
+
+def on_light_paper(images: np.ndarray) -> bool:
+    """Whether the border of images (..., H, W), of 0 to 255, is mostly light."""
+    sides = (images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1])
+    return float(np.median(np.concatenate([side.reshape(-1) for side in sides]))) > 127
