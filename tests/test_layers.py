@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
     "figures": {"errors"},
+    "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }
 
