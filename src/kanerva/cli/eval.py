@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-WITHOUT_KL = ("dnc", "lrua")
-"""Memories that are not distributions: what they cost in nats is not defined."""
+from kanerva.models.config import DISTRIBUTIONS
 
 
 def evaluate_command(
@@ -82,7 +81,7 @@ def evaluate_command(
         "num_classes": num_classes,
         "seed": seed,
     }
-    if model.config.kind in WITHOUT_KL:
+    if model.config.kind not in (*DISTRIBUTIONS, "vae"):
         report["memory_kl_per_item"] = None
     if importance:
         check_positive("--importance", importance)

@@ -3,19 +3,15 @@
 A figure is made from the files of a results folder; one whose files are missing is left out.
 """
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from kanerva.errors import KanervaError
 from kanerva.figures import draw
 from kanerva.figures.packed import unpack
+from kanerva.figures.results import Results, finals, lines, runs
 
-Results = dict[str, Any]
-"""File names without .json, and what is in them."""
 NATS = "negative bound, nats per image"
 
 
@@ -38,66 +34,22 @@ class Entry(NamedTuple):
     """Raises KeyError where a file or a part of it is missing."""
 
 
-def load_results(folder: Path) -> Results:
-    """Every JSON object of a folder, by the name of its file."""
-    found = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            found[path.stem] = json.loads(path.read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise _broken(path, str(error)) from None
-        if not isinstance(found[path.stem], dict):
-            raise _broken(path, type(found[path.stem]).__name__)
-    return found
-
-
-def _broken(path: Path, what: str) -> KanervaError:
-    return KanervaError(
-        "--results",
-        expected="JSON objects in its files",
-        got=f"{what} in '{path}'",
-        fix="Make the file again, or take it away.",
-    )
-
-
-def _runs(results: Results, file: str, recipe: str) -> list[dict[str, Any]]:
-    found = [run for name, run in results[file]["runs"].items() if name.split(" seed")[0] == recipe]
-    if not found:
-        raise KeyError(f"{file}: {recipe}")
-    return found
-
-
-def _lines(runs: list[dict[str, Any]], term: str) -> list[tuple[list[float], list[float]]]:
-    """Steps and held-out values of each run."""
-    return [
-        ([row["step"] for row in run["curve"]], [row["held_out"][term] for row in run["curve"]])
-        for run in runs
-    ]
-
-
-def _finals(runs: list[dict[str, Any]]) -> str:
-    values = sorted(run["final"]["bound"] for run in runs)
-    if len(values) == 1:
-        return f"{values[0]:.1f} nats"
-    return f"{values[0]:.1f} to {values[-1]:.1f} nats over {len(values)} seeds"
-
-
 def learning_curves(results: Results) -> Drawn:
-    machine, vae = (_runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
-    groups = {"Kanerva Machine": _lines(machine, "bound"), "VAE": _lines(vae, "bound")}
+    machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
+    groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
     figure = draw.curves(
         groups, x="training steps", y=NATS, limits=(0, 140), level=(68.3, "the paper's 68.3")
     )
-    ours = f"On 1,000 test episodes: {_finals(machine)}; VAE {_finals(vae)}."
+    ours = f"On 1,000 test episodes: {finals(machine)}; VAE {finals(vae)}."
     return Drawn(figure, ours, groups)
 
 
 def train_kl(results: Results) -> Drawn:
-    machine, vae = (_runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
+    machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
     groups = {
-        "Kanerva Machine, KL of y": _lines(machine, "kl_address"),
-        "Kanerva Machine, KL of z": _lines(machine, "kl_code"),
-        "VAE, KL of z": _lines(vae, "kl_code"),
+        "Kanerva Machine, KL of y": lines(machine, "kl_address"),
+        "Kanerva Machine, KL of z": lines(machine, "kl_code"),
+        "VAE, KL of z": lines(vae, "kl_code"),
     }
     figure = draw.curves(groups, x="training steps", y="KL, nats per image")
     final = machine[0]["final"]
@@ -173,21 +125,21 @@ def _fed_back(data_set: str) -> Callable[[Results], Drawn]:
 
 
 def covariance(results: Results) -> Drawn:
-    full = _runs(results, "omniglot", "omniglot")
-    diagonal = _runs(results, "omniglot", "diagonal")
-    groups = {"full covariance": _lines(full, "bound"), "diagonal": _lines(diagonal, "bound")}
+    full = runs(results, "omniglot", "omniglot")
+    diagonal = runs(results, "omniglot", "diagonal")
+    groups = {"full covariance": lines(full, "bound"), "diagonal": lines(diagonal, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS, limits=(0, 140))
-    ours = f"On test, full: {_finals(full)}; diagonal: {_finals(diagonal)}."
+    ours = f"On test, full: {finals(full)}; diagonal: {finals(diagonal)}."
     return Drawn(figure, ours, groups)
 
 
 def contest(results: Results) -> Drawn:
-    runs = results["compare"]["runs"]
-    names = list(dict.fromkeys(name.split(" seed")[0] for name in runs))
-    groups = {name: _lines(_runs(results, "compare", name), "bound") for name in names}
+    titles = results["compare"]["runs"]
+    names = list(dict.fromkeys(title.split(" seed")[0] for title in titles))
+    groups = {name: lines(runs(results, "compare", name), "bound") for name in names}
     figure = draw.curves(groups, x="training steps", y=NATS)
-    finals = (f"{name}: {_finals(_runs(results, 'compare', name))}" for name in names)
-    return Drawn(figure, f"On test, z from the memory alone. {'; '.join(finals)}.", groups)
+    ends = (f"{name}: {finals(runs(results, 'compare', name))}" for name in names)
+    return Drawn(figure, f"On test, z from the memory alone. {'; '.join(ends)}.", groups)
 
 
 def capacity(results: Results) -> Drawn:
@@ -208,10 +160,10 @@ def capacity(results: Results) -> Drawn:
 
 
 def cifar_curves(results: Results) -> Drawn:
-    machine, vae = (_runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
-    groups = {"Kanerva Machine": _lines(machine, "bound"), "VAE": _lines(vae, "bound")}
+    machine, vae = (runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
+    groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS)
-    ours = f"{_finals(machine)} against {_finals(vae)} on test; JPEG re-encoding of CIFAR-10."
+    ours = f"{finals(machine)} against {finals(vae)} on test; JPEG re-encoding of CIFAR-10."
     return Drawn(figure, ours, groups)
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from kanerva.figures.catalogue import CATALOGUE, Drawn, Entry, load_results
+from kanerva.figures.catalogue import CATALOGUE, Drawn, Entry
+from kanerva.figures.results import load_results
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;

@@ -7,6 +7,8 @@ from kanerva.errors import KanervaError
 
 Kind = Literal["kanerva", "vae", "dnc", "lrua", "dynamic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+DISTRIBUTIONS: tuple[Kind, ...] = ("kanerva", "dynamic")
+"""Models whose memory is a distribution, so that what it cost in nats is defined."""
 
 
 @dataclass(frozen=True)

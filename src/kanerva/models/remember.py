@@ -103,8 +103,9 @@ class Remembering(Coder):
     ) -> Any:
         """The memory after images (..., T, channels, H, W): from the learned prior, or going on.
 
-        The whole episode at once; the posterior does not depend on the order. Codes and addresses
-        are the means of q, or with `sample` drawn from it, as in algorithm 2.
+        The Kanerva Machine's posterior does not depend on the order; other memories take items one
+        after another. Codes and addresses are the means of q, or with `sample` drawn from it, as in
+        algorithm 2.
         """
         self.check_images(images, "images")
         if memory is not None:

@@ -25,7 +25,7 @@ class Adam(NamedTuple):
 
     @staticmethod
     def of(vector: Tensor) -> "Adam":
-        return Adam(vector.detach(), torch.zeros_like(vector), torch.zeros_like(vector))
+        return Adam(vector, torch.zeros_like(vector), torch.zeros_like(vector))
 
 
 def update(adam: Adam, gradient: Tensor, lr: Tensor, count: Tensor, clip: float) -> None:

@@ -11,19 +11,18 @@ import torch
 
 from kanerva.evaluation.capacity import measure_capacity
 from kanerva.evaluation.evaluate import evaluate
+from kanerva.models.config import DISTRIBUTIONS, Kind
 from kanerva.training.config import Config
 from kanerva.training.parallel import Parallel
 from kanerva.training.recipes import as_rival
 from kanerva.training.run import Report, Run
 
-CONTENDERS = {
+CONTENDERS: dict[str, Kind] = {
     "Kanerva Machine": "kanerva",
     "DNC": "dnc",
     "LRUA": "lrua",
     "Dynamic Kanerva Machine": "dynamic",
 }
-DISTRIBUTIONS = ("kanerva", "dynamic")
-"""Memories that have a KL."""
 FAILED = 1.25
 """A seed that ends this many times above the best of its memory counts as failed."""
 
@@ -46,7 +45,7 @@ def contest(
     for name, kind in CONTENDERS.items():
         for seed in range(seeds):
             title = f"{name} seed {seed}"
-            config = as_rival(recipe, kind)  # pyright: ignore[reportArgumentType]
+            config = as_rival(recipe, kind)
             training = dataclasses.replace(config.training, seed=seed)
             config = dataclasses.replace(config, training=training)
             folder = out / title.lower().replace(" ", "-")

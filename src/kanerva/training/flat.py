@@ -1,4 +1,4 @@
-"""All parameters as one vector: the optimiser's dozen kernels then run once, not once a tensor."""
+"""All parameters as one vector: Adam then is one pass, not one for each tensor."""
 
 import torch
 from torch import Tensor, nn
@@ -9,12 +9,10 @@ class FlatParameters:
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self.parameters = parameters
-        self.vector = nn.Parameter(
-            torch.cat([_in_storage_order(p.detach(), p) for p in parameters])
-        )
+        self.vector = torch.cat([_in_storage_order(p.detach(), p) for p in parameters])
         start = 0
         for parameter in parameters:
-            part = self.vector.detach()[start : start + parameter.numel()]
+            part = self.vector[start : start + parameter.numel()]
             parameter.data = part.as_strided(parameter.shape, parameter.stride())
             start += parameter.numel()
 

@@ -1,9 +1,8 @@
 """Experiments by name. Each is a full config; every field of it is a flag."""
 
 from dataclasses import replace
-from typing import Literal
 
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import Kind, ModelConfig
 from kanerva.training.config import Config, DataConfig, TrainingConfig
 
 
@@ -56,11 +55,11 @@ def as_vae(config: Config) -> Config:
     return replace(config, model=replace(config.model, kind="vae"), training=training)
 
 
-RIVAL_RATES = {"kanerva": 3e-3, "dnc": 1e-3, "lrua": 1e-3, "dynamic": 1e-3}
+RIVAL_RATES: dict[Kind, float] = {"kanerva": 3e-3, "dnc": 1e-3, "lrua": 1e-3, "dynamic": 1e-3}
 """Learning rates at which each memory learns well (docs/lab-notes.md)."""
 
 
-def as_rival(config: Config, kind: Literal["kanerva", "dnc", "lrua", "dynamic"]) -> Config:
+def as_rival(config: Config, kind: Kind) -> Config:
     """The same experiment with another memory, and z from the memory alone (appendix D)."""
     lr = min(config.training.lr, RIVAL_RATES[kind])
     return replace(

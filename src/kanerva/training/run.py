@@ -177,15 +177,6 @@ class Run:
     def resume(self) -> None:
         """Go on from the newest checkpoint of the folder."""
         tensors, metadata = read_tensors(find(self.folder))
-        if metadata.get("config") is not None and metadata["config"] != json.loads(
-            json.dumps(dataclasses.asdict(self.config))
-        ):
-            raise KanervaError(
-                "--resume",
-                expected="the same settings as the run in that folder",
-                got=_difference(metadata["config"], dataclasses.asdict(self.config)),
-                fix="Leave the settings as they were, or start a new folder with --out.",
-            )
         state = {
             name.removeprefix("training."): tensors.pop(name)
             for name in list(tensors)
@@ -197,6 +188,13 @@ class Run:
                 expected="a checkpoint of a training",
                 got=f"a model alone in '{self.folder}'",
                 fix="Start a new folder with --out; a model alone cannot be trained on.",
+            )
+        if metadata["config"] != json.loads(json.dumps(dataclasses.asdict(self.config))):
+            raise KanervaError(
+                "--resume",
+                expected="the same settings as the run in that folder",
+                got=_difference(metadata["config"], dataclasses.asdict(self.config)),
+                fix="Leave the settings as they were, or start a new folder with --out.",
             )
         self.model.load_state_dict(tensors)
         self.step.load_state(state)

@@ -132,7 +132,7 @@ class TrainingStep:
     # -- CUDA ------------------------------------------------------------------------------------
 
     def _warm_up(self, num_steps: int) -> None:
-        """Real steps on a side stream: libraries load, buffers of Adam appear."""
+        """Real steps on a side stream: libraries load their workspaces."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
