@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from PIL import Image
 
 KANERVA = [sys.executable, "-m", "kanerva.cli.main"]
 
@@ -113,10 +114,14 @@ def test_ctrl_c(tmp_path, seconds):
         (("train", "tiny", "--device", "foo"), ("--device",)),
         (("train", "tiny", "--training.lr", "-1"), ("--training.lr", "more than 0", "-1")),
         (("train", "tiny", "--model.num-rows", "0"), ("num_rows", "at least 1")),
-        (("interpolate", "omniglot", "--memory", "--start", "a", "--end", "b"), ()),
+        (
+            ("interpolate", "omniglot", "--memory", "--start", "a.png", "--end", "a.png"),
+            ("--memory", "at least one"),
+        ),
     ],
 )
 def test_mistakes_in_options_say_what_was_expected(args, words, tmp_path):
+    Image.new("L", (28, 28)).save(tmp_path / "a.png")
     done = run(*args, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

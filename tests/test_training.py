@@ -105,6 +105,13 @@ def test_resuming_with_other_settings_is_refused(tmp_path):
         run(tmp_path, other).resume()
 
 
+def test_a_model_alone_is_not_resumed(tmp_path):
+    torch.manual_seed(0)
+    save_model(tmp_path / "checkpoint-00000001.safetensors", build_model(MODEL), {})
+    with pytest.raises(KanervaError, match="a checkpoint of a training"):
+        run(tmp_path).resume()
+
+
 def test_training_learns():
     """A few dozen steps of the smallest model on real letterforms."""
     data = load_dataset("glyphs", "fit", show_progress=False)
