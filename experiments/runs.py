@@ -3,7 +3,8 @@
     PYTHONPATH=experiments python experiments/runs.py experiments/plans/omniglot.json OUT
 
 A plan names its runs, and for each what differs from a recipe. Choices are made with plans that fit
-on drawers 1-13 and look at 14-15 ("split": "fit", "monitor": "valid"); the others look at test.
+without the validation images and look at those ("split": "fit", "monitor": "valid"). With "report",
+the final numbers are of another split, and the best by the monitored one are named in "best".
 """
 
 import argparse
@@ -36,17 +37,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=None, help="fewer steps, to try it out")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.set_float32_matmul_precision("high")
-    torch.backends.cudnn.benchmark = True
-    plan = json.loads(options.plan.read_text())
-    configs = {
-        name: changed(RECIPES[changes.pop("recipe")], {**changes, **common(options, device)})
-        for name, changes in plan["runs"].items()
-    }
+    plan, configs = read_plan(options.plan, compiled=device.type == "cuda", steps=options.steps)
     name = next(iter(configs.values())).data.name
-    train, held_out = (
+    plan.setdefault("report", plan["monitor"])
+    train, held_out, report = (
         load_dataset(name, plan[key], data=options.data, show_progress=False).to(device)
-        for key in ("split", "monitor")
+        for key in ("split", "monitor", "report")
     )
     begin = time.perf_counter()
     runs = []
@@ -61,11 +57,12 @@ def main() -> None:
         "torch": torch.__version__,
         "split": plan["split"],
         "monitor": plan["monitor"],
+        "report": plan["report"],
         "binarisation": train.binarisation,
         "encoding": train.encoding,
         "runs_together": len(runs),
         "ms_per_step_alone": {
-            run.name: alone(run, device) for run in runs if run.name in plan["alone"]
+            name: alone(Run(name, configs[name], train, device), device) for name in plan["alone"]
         },
     }
     print("alone:", results["ms_per_step_alone"], flush=True)
@@ -74,9 +71,11 @@ def main() -> None:
         print("race:", results["race"], flush=True)
     looks = plan.get("looks", 24)
     train_together(runs, held_out, num_looks=looks, episodes=100, limit_s=options.limit)
+    results["best"] = best(runs, plan) if plan["report"] != plan["monitor"] else {}
+    plan["keep"] |= {run: recipe for recipe, run in results["best"].items()}
     results["runs"] = {}
     for run in runs:
-        final = evaluate(run.model, held_out, episodes=options.episodes)
+        final = evaluate(run.model, report, episodes=options.episodes)
         results["runs"][run.name] = {
             "config": asdict(run.config),
             "final": final._asdict(),
@@ -88,18 +87,32 @@ def main() -> None:
         if run.name in plan["keep"]:
             path = options.out / f"{plan['keep'][run.name]}.safetensors"
             save_model(path, run.model, card(run, train, results, plan))
+    keep(results, options)
     results["capacity"] = {
-        run.name.split(" seed")[0]: measure_capacity(run.model, held_out, episodes=100)
+        run.name.split(" seed")[0]: measure_capacity(run.model, report, episodes=100)
         for run in runs
         if run.name in plan.get("capacity", [])
     }
+    keep(results, options)
+
+
+def keep(results: dict[str, Any], options: argparse.Namespace) -> None:
     (options.out / f"{options.plan.stem}.json").write_text(json.dumps(results))
 
 
-def common(options: argparse.Namespace, device: torch.device) -> dict[str, Any]:
-    """What this machine decides, and `--steps`."""
-    here: dict[str, Any] = {"training.compile": device.type == "cuda"}
-    return here | ({"training.steps": options.steps} if options.steps else {})
+def read_plan(
+    path: Path, *, compiled: bool, steps: int | None = None
+) -> tuple[dict[str, Any], dict[str, Config]]:
+    """A plan, and the config of each of its runs."""
+    plan = json.loads(path.read_text())
+    here: dict[str, Any] = {"training.compile": compiled}
+    if steps:
+        here["training.steps"] = steps
+    configs = {}
+    for name, changes in plan["runs"].items():
+        differs = {key: value for key, value in changes.items() if key != "recipe"}
+        configs[name] = changed(RECIPES[changes["recipe"]], {**differs, **here})
+    return plan, configs
 
 
 def changed(config: Config, changes: dict[str, Any]) -> Config:
@@ -110,8 +123,14 @@ def changed(config: Config, changes: dict[str, Any]) -> Config:
     return config
 
 
+def best(runs: list[Run], plan: dict[str, Any]) -> dict[str, str]:
+    """For each recipe, the run whose last look at the monitored split was best."""
+    worst_first = sorted(runs, key=lambda run: -run.curve[-1]["held_out"]["bound"])
+    return {plan["runs"][run.name]["recipe"]: run.name for run in worst_first}
+
+
 def alone(run: Run, device: torch.device) -> float:
-    """Milliseconds a step with the GPU to itself; these steps count as training."""
+    """Milliseconds a step with the GPU to itself."""
     num = 300 if device.type == "cuda" else 2
     run.advance(num)
     times = []
@@ -166,8 +185,8 @@ def card(run: Run, train: Dataset, results: dict[str, Any], plan: dict[str, Any]
         "runs_together": results["runs_together"],
         "device": results["device"],
         "seed": run.config.training.seed,
-        f"{plan['monitor']}_bound": final["bound"],
-        f"{plan['monitor']}_stderr": final["stderr"],
+        f"{plan['report']}_bound": final["bound"],
+        f"{plan['report']}_stderr": final["stderr"],
         "memory_kl_per_item": final["memory_kl_per_item"],
     }
 

@@ -78,6 +78,8 @@ def train_together(
         before = time.perf_counter()
         trained = before - start - pause
         for run in runs:
+            if run.curve and run.curve[-1]["step"] == run.done:
+                continue
             row = run.look(held_out, episodes, trained)
             held = row["held_out"]
             print(

@@ -211,6 +211,25 @@ def test_dnc_allocation():
     assert dnc.allocation(torch.rand(100, 12)).sum(-1).max() <= 1 + 1e-5
 
 
+def test_dnc_allocation_without_sorting_equals_the_sorted_one():
+    """In value and gradient, with ties, empty and full rows."""
+    usage = torch.rand(40, 64, dtype=torch.float64)
+    usage[:5], usage[5:10, :30] = 0, 1
+    usage[10:20] = (4 * usage[10:20]).round() / 4
+    usage.requires_grad_()
+    floored = 1e-6 + (1 - 1e-6) * usage
+    order = floored.argsort(dim=-1, stable=True)
+    freest_first = floored.gather(-1, order)
+    left = torch.cat([torch.ones(40, 1), freest_first.cumprod(-1)[:, :-1]], dim=-1)
+    expected = torch.zeros_like(usage).scatter(-1, order, (1 - freest_first) * left)
+    weights = torch.randn_like(expected)
+    share = dnc.allocation(usage)
+    torch.testing.assert_close(share, expected)
+    torch.testing.assert_close(
+        *(torch.autograd.grad((found * weights).sum(), usage) for found in (share, expected))
+    )
+
+
 def test_dnc_links_follow_the_order_of_writing():
     rows = torch.eye(4)
     links, precedence = torch.zeros(4, 4), torch.zeros(4)

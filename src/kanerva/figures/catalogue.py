@@ -154,7 +154,7 @@ def capacity(results: Results) -> Drawn:
         if name in ("Kanerva Machine", "DNC")
         for classes, rows in curves.items()
     }
-    figure = draw.lines_with_errors(groups, x="items in an episode", y=NATS)
+    figure = draw.lines_with_errors(groups, x="items in an episode", y=NATS, log=True)
     ours = "Test bound of one model of each kind, trained with episodes of 32."
     return Drawn(figure, ours, groups)
 
@@ -163,7 +163,10 @@ def cifar_curves(results: Results) -> Drawn:
     machine, vae = (runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
     groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS)
-    ours = f"{finals(machine)} against {finals(vae)} on test; JPEG re-encoding of CIFAR-10."
+    ours = (
+        f"{finals(machine)} against {finals(vae)} on test; the curves are of validation images. "
+        "JPEG re-encoding of CIFAR-10."
+    )
     return Drawn(figure, ours, groups)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
 INK = ("#1f5fa8", "#c4572b", "#3d7f5f", "#8a5aa5")
 """One colour for each kind of run: readable in print and by the colour-blind."""
@@ -36,23 +37,35 @@ def curves(
 
 
 def lines_with_errors(
-    groups: dict[str, tuple[list[float], list[float], list[float]]], *, x: str, y: str
+    groups: dict[str, tuple[list[float], list[float], list[float]]],
+    *,
+    x: str,
+    y: str,
+    log: bool = False,
 ) -> Figure:
     """Means with their standard errors, (xs, means, errors) each; what follows a comma in a name
     is told by the stroke, what stands before it by the colour.
     """
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
     axes = figure.add_subplot()
     firsts = list(dict.fromkeys(name.split(",")[0] for name in groups))
     seconds = list(dict.fromkeys(name.split(",")[-1] for name in groups))
-    for name, (xs, means, errors) in groups.items():
+    for name in sorted(groups, key=lambda name: firsts.index(name.split(",")[0])):
+        xs, means, errors = groups[name]
         colour = INK[firsts.index(name.split(",")[0])]
         stroke = ("-", "--", ":")[seconds.index(name.split(",")[-1])]
         axes.errorbar(xs, means, errors, label=name, color=colour, ls=stroke, lw=1.3, capsize=3)
-    axes.set(xlabel=x, ylabel=y, ylim=(0, None))
+    axes.set(xlabel=x, ylabel=y)
+    if log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(0, None)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
+    figure.legend(frameon=False, loc="outside lower center", ncols=max(len(firsts), 2))
     return figure
 
 

@@ -33,7 +33,9 @@ def _broken(path: Path, what: str) -> KanervaError:
 
 
 def runs(results: Results, file: str, recipe: str) -> list[dict[str, Any]]:
-    found = [run for name, run in results[file]["runs"].items() if name.split(" seed")[0] == recipe]
+    """The seeds of a recipe; where several settings were tried, the one that was chosen."""
+    wanted = results[file].get("best", {}).get(recipe, recipe)
+    found = [run for name, run in results[file]["runs"].items() if name.split(" seed")[0] == wanted]
     if not found:
         raise KeyError(f"{file}: {recipe}")
     return found

@@ -55,7 +55,7 @@ class TrainingConfig:
     checkpoint_every: int = 5_000
     """Steps between two checkpoints."""
     precision: Literal["float32", "bfloat16"] = "bfloat16"
-    """Of the convolutions; the memory has its own (float64)."""
+    """Of the convolutions, on a GPU with TF32 in the other nets; the memory has its own."""
     compile: bool = False
     """Let torch.compile fuse the step: faster on a GPU, after a minute of compiling."""
 

@@ -39,9 +39,6 @@ class Run:
     def __init__(self, config: Config, folder: Path, *, data: Path | None, parallel: Parallel):
         self.config, self.folder, self.parallel = config, folder, parallel
         self.device = parallel.device
-        if self.device.type == "cuda":
-            torch.set_float32_matmul_precision("high")
-            torch.backends.cudnn.benchmark = True
         self.train_set = self._load(config.data.split, data)
         self.monitor_set = self._load(config.data.monitor, data)
         sampler = EpisodeSampler(self.train_set, num_items=config.data.episode_length)

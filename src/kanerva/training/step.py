@@ -50,6 +50,10 @@ class TrainingStep:
         parallel: Parallel | None = None,
     ) -> None:
         parallel = parallel or Parallel(device)
+        self.half = config.precision == "bfloat16"
+        if device.type == "cuda":
+            torch.set_float32_matmul_precision("high" if self.half else "highest")
+            torch.backends.cudnn.benchmark = True
         self.model = model
         self.sampler = sampler
         self.config = config
@@ -75,7 +79,7 @@ class TrainingStep:
     def run(self, num_steps: int, *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make this many steps, or fewer if `stop` says so in between; returns how many."""
         self.model.train()
-        self.model.use_half(self.config.precision == "bfloat16")
+        self.model.use_half(self.half)
         made = 0
         if self.use_graph and self.graph is None:
             warm = min(3, num_steps)

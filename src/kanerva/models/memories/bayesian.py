@@ -80,6 +80,10 @@ class WeightMemory(Memory):
             return Recall(places @ sample_memory(state, noise=noise), noise_var, places)
         return Recall(recall(state, places), noise_var, places)
 
+    def compile_steps(self) -> None:
+        if self.config.chunk is not None:
+            self.write = torch.compiler.disable(self.write)  # pyright: ignore
+
     def kl(self, state: MemoryState, prior: MemoryState) -> Tensor:
         return memory_kl(state, prior)
 

@@ -12,7 +12,9 @@ def similarity(memory: Tensor, keys: Tensor, strengths: Tensor) -> Tensor:
     """softmax( strength * cosine(key, row) ) over rows, (..., n, K), for n keys (..., n, C)."""
     rows = memory * torch.rsqrt(memory.square().sum(-1, keepdim=True) + EPSILON)
     keys = keys * torch.rsqrt(keys.square().sum(-1, keepdim=True) + EPSILON)
-    return (strengths * (keys @ rows.mT)).softmax(-1)
+    one = keys.shape[-2] == 1  # then a sum of products, which a compiler fuses with the rest
+    cosines = (keys * rows).sum(-1).unsqueeze(-2) if one else keys @ rows.mT
+    return (strengths * cosines).softmax(-1)
 
 
 def oneplus(value: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ The controller is a 2-layer MLP of 200 units: it sees [y, z] when writing, y whe
 read comes from the memory alone, and reading leaves no trace.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ class ControlledMemory(Memory):
         self.read_out = nn.Linear(C, C)
         nn.init.eye_(self.read_out.weight)
         nn.init.zeros_(self.read_out.bias)
+        self.compiled_step: Callable[[Any, Tensor], Any] | None = None
 
     def step(self, state: Any, word: Tensor) -> Any:
         """The state after one item, given its word (..., 1, n)."""
@@ -37,8 +39,9 @@ class ControlledMemory(Memory):
 
     def write(self, state: Any, places: Tensor, codes: Tensor, code_var: Tensor | None) -> Any:
         """Item by item: the order matters. How uncertain codes are does not."""
+        step = self.compiled_step if self.training and self.compiled_step else self.step
         for word in self.controller(torch.cat([places, codes], dim=-1)).split(1, dim=-2):
-            state = self.step(state, word)
+            state = step(state, word)
         return state
 
     def read(self, state: Any, places: Tensor, noise: Tensor | None = None) -> Recall:
@@ -48,7 +51,8 @@ class ControlledMemory(Memory):
         return Recall(self.read_out(weights @ state.memory), self.config.noise_var, weights)
 
     def compile_steps(self) -> None:
-        self.step = torch.compile(self.step, dynamic=False)
+        """For training alone: other sizes of a batch would each be compiled again."""
+        self.compiled_step = torch.compile(self.step, dynamic=False)
         self.write = torch.compiler.disable(self.write)  # pyright: ignore
 
     def _zeros(self, batch_shape: torch.Size, *sizes: int) -> Tensor:

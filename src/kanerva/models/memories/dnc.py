@@ -70,7 +70,8 @@ class DNC(ControlledMemory):
         return step(state, *self.commands(word))
 
     def read_weights(self, state: DNCState, words: Tensor) -> Tensor:
-        return read_weights(state, self.commands(words)[1])
+        last = state.read_weights
+        return read_weights(state.memory, state.links, last, self.commands(words)[1])
 
     def commands(self, words: Tensor) -> tuple[WriteCommand, ReadCommand]:
         """A controller's words (..., n) in their parts, each in its range."""
@@ -98,19 +99,21 @@ def step(state: DNCState, write: WriteCommand, read: ReadCommand) -> DNCState:
     memory = state.memory * (1 - column * write.erase) + column * write.vector
     links = linked(state.links, state.precedence, weights)
     precedence = (1 - weights.sum(-1, keepdim=True)) * state.precedence + weights
-    written = DNCState(memory, usage, precedence, links, weights, state.read_weights)
-    return written._replace(read_weights=read_weights(written, read).squeeze(-2))
+    reading = read_weights(memory, links, state.read_weights, read).squeeze(-2)
+    return DNCState(memory, usage, precedence, links, weights, reading)
 
 
 def allocation(usage: Tensor) -> Tensor:
-    """a: rows in the order of how free they are, each taking what those before it left."""
+    """a: rows in the order of how free they are, each taking what those before it left.
+
+    Who comes before whom is a K x K question, so nothing needs to be sorted.
+    """
     usage = 1e-6 + (1 - 1e-6) * usage  # a product of exact zeros has no derivative to order by
-    order = usage.argsort(dim=-1, stable=True)
-    sorted_usage = usage.gather(-1, order)
-    before = torch.cat(
-        [torch.ones_like(usage[..., :1]), sorted_usage.cumprod(-1)[..., :-1]], dim=-1
-    )
-    return torch.zeros_like(usage).scatter(-1, order, (1 - sorted_usage) * before)
+    own, other = usage.unsqueeze(-1), usage.unsqueeze(-2)
+    number = torch.arange(usage.shape[-1], device=usage.device)
+    before = (other < own) | ((other == own) & (number < number[:, None]))
+    left = (before * other.log()).sum(-1).exp()
+    return (1 - usage) * left
 
 
 def linked(links: Tensor, precedence: Tensor, weights: Tensor) -> Tensor:
@@ -120,9 +123,10 @@ def linked(links: Tensor, precedence: Tensor, weights: Tensor) -> Tensor:
     return links * (1 - torch.eye(links.shape[-1], dtype=links.dtype, device=links.device))
 
 
-def read_weights(state: DNCState, command: ReadCommand) -> Tensor:
+def read_weights(memory: Tensor, links: Tensor, last: Tensor, command: ReadCommand) -> Tensor:
     """w_r of n reads, (..., n, K): by content, or in time from where was read last."""
-    last = state.read_weights.unsqueeze(-2)
-    content = similarity(state.memory, command.key, command.strength)
+    before = (links * last.unsqueeze(-1)).sum(-2).unsqueeze(-2)
+    after = (links * last.unsqueeze(-2)).sum(-1).unsqueeze(-2)
+    content = similarity(memory, command.key, command.strength)
     back, look_up, forth = command.modes.split(1, dim=-1)
-    return back * (last @ state.links) + look_up * content + forth * (last @ state.links.mT)
+    return back * before + look_up * content + forth * after
