@@ -1,31 +1,16 @@
-"""The one place that factorises, and the memory's own precision.
-
-Every function of the memory works in float64, whatever precision surrounds it. Learned weights
-grow, and the T x T system W U W' + s2 I then loses positive definiteness in float32; products of
-float32 numbers are exact in float64, and float64 tensors are touched neither by autocast nor by
-TF32. Callers see their own dtype: they pass it in and get it back.
-
-There is no explicit inverse here, only triangular solves.
-"""
+"""Cholesky factors and what is solved by them."""
 
 import warnings
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from kanerva.errors import JitterWarning, NotPositiveDefiniteError
-
-WORKING_DTYPE = torch.float64
+from kanerva.linalg.products import WORKING_DTYPE, add_diagonal, widen
 
 JITTERS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Tried in this order, each relative to the mean of the matrix's diagonal."""
-
-
-def widen(tensor: Tensor) -> Tensor:
-    """The same numbers in the precision of the memory's algebra."""
-    return tensor.to(WORKING_DTYPE)
 
 
 def is_recording(tensor: Tensor) -> bool:
@@ -167,45 +152,14 @@ def _solve_both(
     return both[..., : left.shape[-1]], both[..., left.shape[-1] :]
 
 
-def join_columns(left: Tensor, right: Tensor) -> Tensor:
-    """[left right], broadcast to common leading dimensions."""
-    if left.shape[:-2] != right.shape[:-2]:
-        batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        left = left.expand(*batch, *left.shape[-2:])
-        right = right.expand(*batch, *right.shape[-2:])
-    return torch.cat([left, right], dim=-1)
-
-
-def minus_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """value - left @ right, in one kernel where one matrix serves the whole batch."""
-    if right.dim() == 2 and value.shape[:-1] == left.shape[:-1]:
-        flat = torch.addmm(value.flatten(0, -2), left.flatten(0, -2), right, alpha=-1)
-        return flat.reshape(value.shape)
-    return value - left @ right
-
-
-def plus_diagonal(product: Tensor, diagonal: Tensor) -> Tensor:
-    """product + diag(diagonal) for a fresh `product`, which is written over where shapes allow."""
-    if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
-        product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
-        return product
-    return add_diagonal(product, diagonal)
-
-
-def minus_gram(matrix: Tensor, root: Tensor) -> Tensor:
-    """matrix - X' X, in one kernel where the batch allows it."""
-    if root.dim() == 3 and matrix.dim() <= 3:
-        return torch.baddbmm(matrix, root.mT, root, alpha=-1)
-    return matrix - root.mT @ root
-
-
 def log_det(factor: Tensor) -> Tensor:
     """log |L L'| from the Cholesky factor L."""
     return 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def symmetrise(matrix: Tensor) -> Tensor:
-    return (matrix + matrix.mT) / 2
+def is_positive_definite(matrix: Tensor) -> bool:
+    """Whether every symmetric matrix of the batch is, with no jitter."""
+    return not bool(torch.linalg.cholesky_ex(matrix).info.any())
 
 
 def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:
@@ -219,93 +173,3 @@ def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:
         return rounded
     lift = 2 * torch.finfo(dtype).eps * torch.linalg.matrix_norm(matrix)
     return add_diagonal(matrix, lift[..., None].expand(matrix.shape[:-1])).to(dtype)
-
-
-def add_diagonal(matrix: Tensor, diagonal: Tensor) -> Tensor:
-    """matrix + diag(diagonal); `diagonal` (..., n) broadcasts over the batch."""
-    if matrix.shape[-1] == 1:
-        return matrix + diagonal[..., None]
-    return matrix + torch.diag_embed(diagonal)
-
-
-def is_positive_definite(matrix: Tensor) -> bool:
-    """Whether every symmetric matrix of the batch is, with no jitter."""
-    return not bool(torch.linalg.cholesky_ex(matrix).info.any())
-
-
-def smallest_eigenvalue(matrix: Tensor) -> Tensor:
-    """Of a symmetric matrix, for each in the batch."""
-    return torch.linalg.eigvalsh(matrix)[..., 0]
-
-
-def square_root(matrix: Tensor) -> Tensor:
-    """F with F F' = matrix, for a symmetric positive semi-definite matrix.
-
-    F is one of many such roots; its gradient is right for whatever depends on F F' alone.
-    """
-    return _Root.apply(matrix)  # pyright: ignore[reportReturnType]
-
-
-def strongest_directions(matrix: Tensor, num: int) -> tuple[Tensor, Tensor]:
-    """Split F (..., n, m) into F1 (..., n, num) and F2 with F F' = F1 F1' + F2 F2'.
-
-    F1 spans the `num` leading singular directions: the best approximation of that rank. Columns
-    within F1 or F2 may turn; the gradient is right for whatever depends on F1 F1' and F2 F2' alone.
-    """
-    rotation: Tensor = _Directions.apply(matrix.mT @ matrix, num)  # pyright: ignore
-    rotated = matrix @ rotation
-    return rotated[..., :num], rotated[..., num:]
-
-
-class _Root(torch.autograd.Function):
-    """F = V sqrt(lambda). With D the derivative by A: dF = 2 D F, so D P = dF F^+ / 2 =: H.
-
-    P projects on the range of A; D = H + H' - P H but for its block in the null space, where a
-    positive semi-definite A cannot move to first order.
-    """
-
-    @staticmethod
-    def forward(ctx, matrix: Tensor) -> Tensor:
-        values, vectors = torch.linalg.eigh(matrix)
-        strengths = values.clamp_min(0).sqrt()
-        ctx.save_for_backward(vectors, strengths)
-        return vectors * strengths[..., None, :]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor) -> Tensor:
-        vectors, strengths = ctx.saved_tensors
-        seen = strengths > 1e-7 * strengths.amax(-1, keepdim=True)
-        inverse = torch.where(seen, 1 / strengths, 0)
-        half = 0.5 * (gradient * inverse[..., None, :]) @ vectors.mT
-        seen_vectors = vectors * seen[..., None, :]
-        return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
-
-
-class _Directions(torch.autograd.Function):
-    """Eigenvectors of A, strongest first, for use as two groups: the first `num`, and the rest.
-
-    Only turning one group towards the other changes what they span, so the derivative needs gaps
-    between the groups alone. Ties within a group, which make that of `eigh` infinite, do no harm.
-    """
-
-    @staticmethod
-    def forward(ctx, matrix: Tensor, num: int) -> Tensor:
-        values, vectors = torch.linalg.eigh(matrix)
-        values, vectors = values.flip(-1), vectors.flip(-1)
-        ctx.save_for_backward(values, vectors)
-        ctx.num = num
-        return vectors
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor):
-        values, vectors = ctx.saved_tensors
-        num = ctx.num
-        gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
-        apart = gaps > 1e-12 * values[..., :1, None].abs()
-        inverse = torch.where(apart, 1 / gaps, 0)
-        towards = vectors.mT @ gradient  # how far each vector should turn towards each other
-        turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * inverse
-        outcome = vectors[..., num:] @ turn @ vectors[..., :num].mT
-        return symmetrise(outcome), None

@@ -1,0 +1,54 @@
+"""Products, sums and widths of matrices, with no factorisation."""
+
+import torch
+from torch import Tensor
+
+WORKING_DTYPE = torch.float64
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """The same numbers in the precision of the memory's algebra."""
+    return tensor.to(WORKING_DTYPE)
+
+
+def join_columns(left: Tensor, right: Tensor) -> Tensor:
+    """[left right], broadcast to common leading dimensions."""
+    if left.shape[:-2] != right.shape[:-2]:
+        batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        left = left.expand(*batch, *left.shape[-2:])
+        right = right.expand(*batch, *right.shape[-2:])
+    return torch.cat([left, right], dim=-1)
+
+
+def minus_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """value - left @ right, in one kernel where one matrix serves the whole batch."""
+    if right.dim() == 2 and value.shape[:-1] == left.shape[:-1]:
+        flat = torch.addmm(value.flatten(0, -2), left.flatten(0, -2), right, alpha=-1)
+        return flat.reshape(value.shape)
+    return value - left @ right
+
+
+def plus_diagonal(product: Tensor, diagonal: Tensor) -> Tensor:
+    """product + diag(diagonal) for a fresh `product`, which is written over where shapes allow."""
+    if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
+        product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
+        return product
+    return add_diagonal(product, diagonal)
+
+
+def minus_gram(matrix: Tensor, root: Tensor) -> Tensor:
+    """matrix - X' X, in one kernel where the batch allows it."""
+    if root.dim() == 3 and matrix.dim() <= 3:
+        return torch.baddbmm(matrix, root.mT, root, alpha=-1)
+    return matrix - root.mT @ root
+
+
+def symmetrise(matrix: Tensor) -> Tensor:
+    return (matrix + matrix.mT) / 2
+
+
+def add_diagonal(matrix: Tensor, diagonal: Tensor) -> Tensor:
+    """matrix + diag(diagonal); `diagonal` (..., n) broadcasts over the batch."""
+    if matrix.shape[-1] == 1:
+        return matrix + diagonal[..., None]
+    return matrix + torch.diag_embed(diagonal)

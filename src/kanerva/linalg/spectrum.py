@@ -1,0 +1,85 @@
+"""Eigenvalues, roots and leading directions, with gradients that survive ties."""
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kanerva.linalg.products import symmetrise
+
+
+def smallest_eigenvalue(matrix: Tensor) -> Tensor:
+    """Of a symmetric matrix, for each in the batch."""
+    return torch.linalg.eigvalsh(matrix)[..., 0]
+
+
+def square_root(matrix: Tensor) -> Tensor:
+    """F with F F' = matrix, for a symmetric positive semi-definite matrix.
+
+    F is one of many such roots; its gradient is right for whatever depends on F F' alone.
+    """
+    return _Root.apply(matrix)  # pyright: ignore[reportReturnType]
+
+
+def strongest_directions(matrix: Tensor, num: int) -> tuple[Tensor, Tensor]:
+    """Split F (..., n, m) into F1 (..., n, num) and F2 with F F' = F1 F1' + F2 F2'.
+
+    F1 spans the `num` leading singular directions: the best approximation of that rank. Columns
+    within F1 or F2 may turn; the gradient is right for whatever depends on F1 F1' and F2 F2' alone.
+    """
+    rotation: Tensor = _Directions.apply(matrix.mT @ matrix, num)  # pyright: ignore
+    rotated = matrix @ rotation
+    return rotated[..., :num], rotated[..., num:]
+
+
+class _Root(torch.autograd.Function):
+    """F = V sqrt(lambda). With D the derivative by A: dF = 2 D F, so D P = dF F^+ / 2 =: H.
+
+    P projects on the range of A; D = H + H' - P H but for its block in the null space, where a
+    positive semi-definite A cannot move to first order.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor) -> Tensor:
+        values, vectors = torch.linalg.eigh(matrix)
+        strengths = values.clamp_min(0).sqrt()
+        ctx.save_for_backward(vectors, strengths)
+        return vectors * strengths[..., None, :]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        vectors, strengths = ctx.saved_tensors
+        seen = strengths > 1e-7 * strengths.amax(-1, keepdim=True)
+        inverse = torch.where(seen, 1 / strengths, 0)
+        half = 0.5 * (gradient * inverse[..., None, :]) @ vectors.mT
+        seen_vectors = vectors * seen[..., None, :]
+        return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
+
+
+class _Directions(torch.autograd.Function):
+    """Eigenvectors of A, strongest first, for use as two groups: the first `num`, and the rest.
+
+    Only turning one group towards the other changes what they span, so the derivative needs gaps
+    between the groups alone. Ties within a group, which make that of `eigh` infinite, do no harm.
+    """
+
+    @staticmethod
+    def forward(ctx, matrix: Tensor, num: int) -> Tensor:
+        values, vectors = torch.linalg.eigh(matrix)
+        values, vectors = values.flip(-1), vectors.flip(-1)
+        ctx.save_for_backward(values, vectors)
+        ctx.num = num
+        return vectors
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        values, vectors = ctx.saved_tensors
+        num = ctx.num
+        gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
+        apart = gaps > 1e-12 * values[..., :1, None].abs()
+        inverse = torch.where(apart, 1 / gaps, 0)
+        towards = vectors.mT @ gradient  # how far each vector should turn towards each other
+        turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * inverse
+        outcome = vectors[..., num:] @ turn @ vectors[..., :num].mT
+        return symmetrise(outcome), None
