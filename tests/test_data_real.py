@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kanerva import KanervaError
 from kanerva.data import EpisodeSampler, load_dataset
 
 DATA = Path(os.environ.get("KANERVA_DATA") or "data")
@@ -97,6 +98,14 @@ def test_cifar10():
         45_000,
         5_000,
     ]
+
+
+@needs("cifar10-jpeg.tar.xz")
+def test_a_model_of_letters_does_not_measure_photographs():
+    from kanerva.cli.eval import evaluate_command
+
+    with pytest.raises(KanervaError, match=r"images of shape \(1, 28, 28\)"):
+        evaluate_command("omniglot", dataset="cifar10", data=DATA, episodes=1)
 
 
 @needs_omniglot

@@ -54,12 +54,14 @@ def evaluate_command(
     model, card = load_with_card(checkpoint, device=where)
     length: int = card.get("episode_length", 32) if episode_length is None else episode_length
     check_positive("--episode-length", length)
-    trained_with = card.get("binarisation")
+    trained_on = card.get("dataset", "omniglot")
+    if dataset in (None, trained_on) and card.get("binarisation") != "none":
+        binarisation = binarisation or card.get("binarisation")
     images = load_dataset(
-        dataset or card.get("dataset", "omniglot"),
+        dataset or trained_on,
         split,
         data=data,
-        binarisation=binarisation or (None if trained_with == "none" else trained_with),
+        binarisation=binarisation,
         show_progress=not json,
     ).to(where)
     check_fits(model, images)
