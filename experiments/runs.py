@@ -9,6 +9,7 @@ the final numbers are of another split, and the best by the monitored one are na
 
 import argparse
 import json
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ def main() -> None:
         print(f"{name}: ready after {time.perf_counter() - begin:.0f} s", flush=True)
     results: dict[str, Any] = {
         "what": plan["what"],
-        "command": f"python experiments/runs.py {options.plan} OUT",
+        "command": " ".join(["python", *sys.argv]).replace(str(options.out), "OUT"),
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "torch": torch.__version__,
         "split": plan["split"],
@@ -105,7 +106,11 @@ def read_plan(
 ) -> tuple[dict[str, Any], dict[str, Config]]:
     """A plan, and the config of each of its runs."""
     plan = json.loads(path.read_text())
-    here: dict[str, Any] = {"training.compile": compiled}
+    here: dict[str, Any] = {
+        "training.compile": compiled,
+        "data.split": plan["split"],
+        "data.monitor": plan["monitor"],
+    }
     if steps:
         here["training.steps"] = steps
     configs = {}

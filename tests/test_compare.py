@@ -23,7 +23,7 @@ def test_all_memories_are_trained_and_measured(tmp_path):
     assert [row["memory"] for row in report["summary"]] == list(CONTENDERS)
     for row in report["summary"]:
         assert math.isfinite(row["best"])
-        assert row["failed"] == 0
+        assert row["failed"] == 1  # six steps teach less than how often each pixel is ink
         assert row["parameters"] > 1000
         assert (row["memory_kl_per_item"] is None) == (row["memory"] in ("DNC", "LRUA"))
     for curves in report["capacity"].values():
@@ -61,7 +61,7 @@ def test_mistakes_are_one_line(tmp_path, options, word):
 
 def test_seeds_that_fail_are_counted():
     def run(bound: float, kind: str) -> dict:
-        final = {"bound": bound, "memory_kl_per_item": 3.0}
+        final = {"bound": bound, "memory_kl_per_item": None if kind == "dnc" else 3.0}
         return {"config": {"model": {"kind": kind}}, "final": final}
 
     rows = summary(
@@ -71,9 +71,13 @@ def test_seeds_that_fail_are_counted():
             "DNC seed 2": run(126.0, "dnc"),
             "DNC seed 3": run(math.nan, "dnc"),
             "Kanerva Machine seed 0": run(math.nan, "kanerva"),
-        }
+            "LRUA seed 0": run(211.0, "lrua"),
+            "LRUA seed 1": run(212.0, "lrua"),
+        },
+        ignorance=177.0,
     )
-    assert [(row["memory"], row["failed"]) for row in rows] == [("DNC", 2), ("Kanerva Machine", 1)]
+    failed = {row["memory"]: row["failed"] for row in rows}
+    assert failed == {"DNC": 2, "Kanerva Machine": 1, "LRUA": 2}
     assert rows[0]["best"] == 100.0
     assert rows[0]["memory_kl_per_item"] is None
     assert rows[1]["memory_kl_per_item"] == 3.0

@@ -14,6 +14,7 @@ from kanerva.models.dynamic_machine import DynamicMachine
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memories import build_memory, content, dnc, lrua
 from kanerva.models.memories.bayesian import WeightMemory
+from kanerva.models.memories.controlled import ControlledMemory
 from kanerva.models.memories.dnc import DNC, DNCState
 from kanerva.training.config import TrainingConfig
 from kanerva.training.step import TrainingStep
@@ -282,6 +283,56 @@ def test_dnc_one_step_by_hand():
             torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
 
 
+def test_dnc_commands_are_the_parts_of_a_word():
+    memory = DNC(TestDNC.config)
+    word = torch.randn(2, 1, sum(memory.sizes))
+    write, read = memory.commands(word)
+    key, erase, vector = (
+        word[..., :C],
+        word[..., C + 1 : 2 * C + 1],
+        word[..., 2 * C + 1 : 3 * C + 1],
+    )
+    torch.testing.assert_close(write.key, key)
+    torch.testing.assert_close(write.erase, erase.sigmoid())
+    torch.testing.assert_close(write.vector, vector)
+    assert write.strength.min() >= 1
+    assert read.strength.min() >= 1
+    torch.testing.assert_close(read.modes, word[..., -3:].softmax(-1))
+
+
+def test_dnc_reads_on_in_time():
+    """Where the next row was written, and where the one before, from where was read last."""
+    memory = DNC(TestDNC.config)
+    empty = memory.initial_state(torch.Size([1]))
+    links = torch.zeros(1, K, K)
+    links[0, 5, 3] = links[0, 3, 8] = 1.0  # 8, then 3, then 5
+    last = torch.zeros(1, K)
+    last[0, 3] = 1.0
+    state = empty._replace(links=links, read_weights=last)
+    word = torch.zeros(1, 1, sum(memory.sizes))
+    for mode, row in ((0, 8), (2, 5)):
+        word[..., -3:] = -100.0
+        word[..., mode - 3] = 100.0
+        assert memory.read_weights(state, word)[0, 0].argmax() == row
+        assert memory.read_weights(state, word)[0, 0, row] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["dnc", "lrua"])
+def test_what_is_read_comes_from_the_memory_alone(kind):
+    """Appendix D: the controller, an MLP of 200 units, may not hand anything past the memory."""
+    torch.manual_seed(0)
+    memory = build_memory(replace(SIZES, kind=kind, bottom_up=False))
+    assert isinstance(memory, ControlledMemory)
+    torch.nn.init.normal_(memory.read_out.weight)
+    assert memory.controller[0].weight.shape == (200, Y + C)
+    places, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
+    state = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+    read = memory.read(state, torch.randn(B, 9, Y))
+    torch.testing.assert_close(read.mean, memory.read_out(read.weights @ state.memory))
+    nothing = memory.read(memory.initial_state(torch.Size([B])), torch.randn(B, 9, Y)).mean
+    torch.testing.assert_close(nothing, memory.read_out.bias.expand_as(nothing))
+
+
 def test_content_finds_a_row_by_direction():
     memory = torch.eye(4)[None] * torch.tensor([1.0, 5.0, 0.1, 0.0])[:, None]
     keys = 3 * torch.eye(4)[None, :3]
@@ -296,6 +347,25 @@ def test_lrua_writes_to_the_least_used_row():
     for key in keys.split(1, dim=1):
         state = lrua.step(state, key, torch.full((1, 1, 1), 100.0), torch.tensor(0.0))
     torch.testing.assert_close(state.memory, keys)  # one row each, none twice
+
+
+def test_lrua_one_step_by_hand():
+    """The equations of Santoro et al. for one head: w_w, the row that is cleared, w_r, w_u."""
+    torch.manual_seed(0)
+    state = lrua.LRUAState(torch.randn(1, K, C), torch.rand(1, K), torch.rand(1, K).softmax(-1))
+    key, strength, gate = torch.randn(1, 1, C), torch.tensor([[[7.0]]]), torch.tensor(0.3)
+    after = lrua.step(state, key, strength, gate)
+    M, w_u, w_r = (part[0] for part in state)
+    least = int(w_u.argmin())
+    w_w = 0.3 * w_r
+    w_w[least] += 0.7
+    M = M.clone()
+    M[least] = 0
+    M = M + torch.outer(w_w, key[0, 0])
+    w_r = torch.softmax(7.0 * torch.nn.functional.cosine_similarity(M, key[0], dim=-1), 0)
+    torch.testing.assert_close(after.memory[0], M)
+    torch.testing.assert_close(after.read_weights[0], w_r, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(after.usage[0], lrua.DECAY * w_u + w_r + w_w, rtol=1e-4, atol=1e-5)
 
 
 def test_least_squares_finds_the_weights_of_least_energy():
@@ -365,3 +435,30 @@ def test_a_dynamic_machine_writes_where_it_looks():
             by_hand = condition(by_hand, infer_weights(by_hand, code), code)
     torch.testing.assert_close(state.mean, by_hand.mean)
     torch.testing.assert_close(state.cov, by_hand.cov)
+
+
+def test_a_dynamic_machine_reads_where_all_is_written():
+    """q(w|x, M) of the reader sees the whole memory, and draws its own sample."""
+    from kanerva import infer_weights
+
+    torch.manual_seed(0)
+    machine = DynamicMachine(TestDynamic.config).eval()
+    embeddings = torch.randn(B, T, 2 * C)
+    both = torch.stack([embeddings, embeddings])
+    noise = machine.draw_noise(torch.zeros(B, T, 1, 28, 28), torch.Generator().manual_seed(0))
+    assert noise.address is not None
+    with torch.no_grad():
+        prior = machine.prior_memory()
+        state, address, places = machine.remember(embeddings, both, prior, noise)
+        least = infer_weights(state, embeddings[..., :C])
+        torch.testing.assert_close(address.mean, least)
+        assert (address.mean - infer_weights(prior, embeddings[..., :C])).abs().max() > 0.1
+        torch.testing.assert_close(
+            places, least + (machine.log_var / 2).exp() * noise.address[1], rtol=1e-4, atol=1e-4
+        )
+        for part, written, read in ((0, False, False), (1, True, False)):
+            other = noise.address.clone()
+            other[part] += 1
+            again = machine.remember(embeddings, both, prior, noise._replace(address=other))
+            assert torch.equal(again.state.mean, state.mean) is written
+            assert torch.equal(again.places, places) is read

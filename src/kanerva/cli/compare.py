@@ -79,7 +79,7 @@ def compare(
     finally:
         for display in displays:
             display.__exit__()
-    rows = summary(results["runs"])
+    rows = summary(results["runs"], results["ignorance"])
     command = f"kanerva compare --recipe {recipe} --seeds {seeds} --episodes {episodes}"
     command += f" --steps {steps}" if steps else ""
     report = {"command": command, "summary": rows, **results}

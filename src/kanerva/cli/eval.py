@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from kanerva.models.config import DISTRIBUTIONS
-
 
 def evaluate_command(
     checkpoint: Positional[str],
@@ -83,8 +81,6 @@ def evaluate_command(
         "num_classes": num_classes,
         "seed": seed,
     }
-    if model.config.kind not in (*DISTRIBUTIONS, "vae"):
-        report["memory_kl_per_item"] = None
     if importance:
         check_positive("--importance", importance)
         report["importance_samples"] = importance

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from kanerva.data import Dataset, EpisodeSampler
 from kanerva.errors import KanervaError
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
+from kanerva.models.config import DISTRIBUTIONS
 
 
 class Evaluation(NamedTuple):
@@ -21,7 +22,8 @@ class Evaluation(NamedTuple):
     reconstruction: float
     kl_address: float
     kl_code: float
-    memory_kl_per_item: float
+    memory_kl_per_item: float | None
+    """What the memory cost; not defined for one that is no distribution."""
     episodes: int
     episode_length: int
 
@@ -49,7 +51,11 @@ def evaluate(
     model.train(was_training)
     terms = Bound(*(torch.cat(parts) for parts in zip(*bounds, strict=True)))
     total = terms.total.double()
-    means = {name: term.double().mean().item() for name, term in terms._asdict().items()}
+    means: dict[str, Any] = {
+        name: term.double().mean().item() for name, term in terms._asdict().items()
+    }
+    if model.config.kind not in (*DISTRIBUTIONS, "vae"):
+        means["memory_kl_per_item"] = None
     return Evaluation(
         bound=total.mean().item(),
         stderr=standard_error(total),
