@@ -33,8 +33,9 @@ Row = tuple[Sizes, int, int, int]
 ONE_READING: list[Row] = [(SMALL, 300, 40, 50), (SMALL, 800, 40, 50), (LARGE, 2000, 12, 50)]
 CRITICAL: list[Row] = [(SMALL, num, 10, 40) for num in (100, 200, 300, 500, 700, 800)]
 CRITICAL += [(LARGE, 1000, 6, 20), (LARGE, 3000, 6, 20)]
+TURNING: list[Row] = [(sizes, num, 2 * many, 100) for sizes, num, many, _ in CRITICAL]
 CAPACITY: list[Row] = [
-    (SMALL, num, 20, 100) for num in (300, 500, 700, 800, 900, 1000, 1200, 1500, 3000)
+    (SMALL, num, 40, 200) for num in (300, 500, 700, 800, 900, 1000, 1200, 1500, 3000)
 ]
 
 
@@ -50,6 +51,7 @@ def main() -> None:
     start = time.perf_counter()
     parts = {
         "one_reading": [one_reading(*row, generator) for row in _plan(ONE_READING, quick)],
+        "turning_point": [turning(*row, generator) for row in _plan(TURNING, quick)],
         "critical_distance": [critical(*row, generator) for row in _plan(CRITICAL, quick)],
         "capacity": [filling(*row, generator) for row in _plan(CAPACITY, quick)],
     }
@@ -136,10 +138,32 @@ def critical(
     return {**described(sizes, num_patterns, num_memories, num_queries), **point}
 
 
+def turning(
+    sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
+) -> dict:
+    """(c) Where one reading neither repairs nor destroys, which is how theory finds (b).
+
+    By the growth at pairs of distances around the prediction, and one slope for all memories.
+    """
+    predicted = critical_distance(sizes, num_patterns)
+    near = [round(predicted) + step for step in (-11, -10, -1, 0, 9, 10)]
+
+    def growth(memory: SparseMemory, patterns: Tensor) -> list[float]:
+        order = _order(patterns, generator)
+        reads = {num: memory.read(patterns ^ (order < num)).bits for num in near}
+        return [_apart(read, patterns).mean().item() - num for num, read in reads.items()]
+
+    grown = _measure(sizes, num_patterns, num_memories, num_queries, generator, growth)
+    slope, _ = np.polyfit(near, grown.mean(0), 1)
+    point = compared(np.mean(near) - grown.mean(1) / slope, predicted)
+    say("turning point", sizes, num_patterns, point)
+    return {**described(sizes, num_patterns, num_memories, num_queries), **point}
+
+
 def filling(
     sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
 ) -> dict:
-    """(c) Wrong bits in 1000 when a pattern is read at itself; whether it stays, read on and on."""
+    """(d) Wrong bits in 1000 when a pattern is read at itself; whether it stays, read on and on."""
 
     def rates(memory: SparseMemory, patterns: Tensor) -> list[float]:
         wrong = _apart(memory.read(patterns).bits, patterns)

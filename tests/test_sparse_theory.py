@@ -17,6 +17,7 @@ from kanerva.sparse import Sizes
 from kanerva.sparse.circles import activation, activation_normal, lens, overlap, radius_for
 from kanerva.sparse.readout import (
     first_order_ratio,
+    noise_levels,
     readout,
     readout_given,
     shares,
@@ -110,6 +111,25 @@ def test_given_numbers_average_to_the_whole():
         assert np.abs(ratio - 1).max() < 1e-3
 
 
+def test_tails_are_as_thick_as_they_are():
+    """The fourth cumulant of N alike, symmetric terms n(u) u, with n(u) summed over its values."""
+    sizes, num_patterns, active = Sizes(2000, 60, 20), 400, np.array(15.0)
+    known = shares(sizes)
+    distance, number = scipy.stats.binom.pmf(np.arange(61), 60, 0.5), np.arange(16)
+    chances = distance @ scipy.stats.binom.pmf(number, 15, (known.overlap / known.active)[:, None])
+    square, fourth = chances @ number**2, chances @ number**4
+    levels = noise_levels(sizes, num_patterns, active)
+    extra, weight = np.array(levels).T
+    assert weight.sum() == pytest.approx(1)
+    assert weight @ extra == pytest.approx(0, abs=float(0.4 * square))
+    assert fourth > 3 * square**2
+    assert 3 * weight @ extra**2 == pytest.approx(399 * (fourth - 3 * square**2), rel=0.02)
+
+
+def test_nothing_else_written_is_no_noise():
+    assert noise_levels(Sizes(2000, 60, 20), 1, np.array(15.0)) == [(0, 1)]
+
+
 @pytest.mark.parametrize(("n", "q"), [(5, 0.5), (30, 0.01), (10_000, 0.004), (10**6, 0.3)])
 def test_spread_stands_for_a_binomial(n, q):
     numbers, chances = spread(n, np.array([q]))
@@ -153,7 +173,8 @@ def test_critical_distance_is_a_fixed_point():
     distances = [critical_distance(sizes, num) for num in (100, 200, 400, 800)]
     assert distances == sorted(distances, reverse=True)
     new = new_distances(sizes, 200)
-    assert np.interp(distances[1], np.arange(1001), new) == pytest.approx(distances[1], abs=0.01)
+    around = np.interp(distances[1] + np.array([-0.5, 0.5]), np.arange(1001), new)
+    assert around.mean() == pytest.approx(distances[1], abs=1e-6)
     assert new[int(distances[1]) - 20] < int(distances[1]) - 20
     assert new[int(distances[1]) + 20] > int(distances[1]) + 20
 
@@ -243,7 +264,7 @@ def test_the_experiment_runs(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     result = json.loads(out.read_text())
-    assert {"one_reading", "critical_distance", "capacity"} <= result.keys()
+    assert {"one_reading", "turning_point", "critical_distance", "capacity"} <= result.keys()
     assert len(result["one_reading"][0]["points"]) == 10
 
 
@@ -255,6 +276,6 @@ def test_saved_results_are_those_of_this_theory():
         for point in row["points"]:
             assert point["predicted"] == pytest.approx(predicted[point["flipped"]], rel=1e-6)
             assert point["z"] is None or abs(point["z"]) < 4
-    for row in saved["critical_distance"]:
+    for row in (*saved["critical_distance"], *saved["turning_point"]):
         predicted = critical_distance(Sizes(row["addresses"], 1000, row["radius"]), row["patterns"])
         assert row["predicted"] == pytest.approx(predicted, rel=1e-6)

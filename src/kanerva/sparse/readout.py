@@ -26,6 +26,10 @@ Noise. Given the addresses, the others are independent:
     var m    = K c^2 (p - c^2)
     cov      = K c (e(d) - o(d) (+-c)),      e(d) = E[w_k(y) w_k(x) a_k x]
 
+Tails. The N terms n(u) u are alike and symmetric, so their sum has the fourth cumulant
+N (E n^4 - 3 (E n^2)^2): patterns near the query weigh more than others, and the tails are thicker
+than normal. `noise_levels` says so as a variance that itself varies.
+
 For a kept bit e(d) is half the difference of two overlaps in the other D - 1 bits (this one agrees
 with both centres or with neither); for a flipped one it is 0, by symmetry.
 """
@@ -41,6 +45,8 @@ from kanerva.sparse.sizes import Sizes, check_count
 
 SIGNS = np.array([[1.0], [-1.0]])
 """Rows of all results here: bits that the query kept, bits that are flipped in it."""
+NODES = ((-math.sqrt(3), 1 / 6), (0.0, 2 / 3), (math.sqrt(3), 1 / 6))
+"""Places and weights that stand for a normal distribution, exact for polynomials to degree 5."""
 TINY = 1e-300
 """Circles of fewer points than float64 can say are as good as empty."""
 
@@ -56,10 +62,10 @@ def readout(sizes: Sizes, num_patterns: int) -> Readout:
     """(2, D + 1): mean and variance of x S for every distance d = 0 ... D of the query."""
     check_count("num_patterns", num_patterns)
     K, N = sizes.num_addresses, num_patterns - 1
-    p, c, o, e, o_squared = shares(sizes)
+    p, c, o, e, o_powers = shares(sizes)
     mean_m = K * c**2 * SIGNS
     var_m = K * c**2 * (p - c**2)
-    square = K * p**2 + K * (K - 1) * o_squared
+    square = K * p**2 + K * (K - 1) * o_powers[1]
     cov = K * c * (e - o * c * SIGNS)
     noise = N * (square - var_m - mean_m**2) + N**2 * var_m
     return Readout(K * o + N * mean_m, K * o * (1 - o) + 2 * N * cov + noise)
@@ -74,14 +80,43 @@ def readout_given(
     numbers are given changes E n(u)^2; of that only what `active` changes is counted.
     """
     N = num_patterns - 1
-    p, c, o, e, o_squared = shares(sizes)
+    p, c, o, e, _ = shares(sizes)
     lean = _ratio(e, o)
     lean_of_rest = _ratio(c * SIGNS - e, p - o)
     rest = active - shared
     mean_m = c * (shared * lean + rest * lean_of_rest)
     var_m = c**2 * (shared * (1 - lean**2) + rest * (1 - lean_of_rest**2))
-    square = active * p + active * (active - 1) * o_squared / max(p**2, TINY)
+    square, _ = _moments(sizes, active)
     return Readout(shared + N * mean_m, N * (square - var_m - mean_m**2) + N**2 * var_m)
+
+
+def noise_levels(
+    sizes: Sizes, num_patterns: int, active: np.ndarray
+) -> list[tuple[np.ndarray, float]]:
+    """What to add to the variance given `active`, and weights: tails as thick as they are.
+
+    A normal sum whose variance V is log-normal has the fourth cumulant 3 var V. Thinner tails than
+    normal, where nearly every address answers, are left alone.
+    """
+    N = num_patterns - 1
+    square, fourth = _moments(sizes, active)
+    mean = N * square
+    if N == 0 or not square > 0:
+        return [(np.zeros_like(mean), 1.0)]
+    var = N * np.maximum(fourth - 3 * square**2, 0) / 3
+    scale = np.sqrt(np.log1p(var / mean**2))
+    return [(mean * np.expm1(scale * x - scale**2 / 2), weight) for x, weight in NODES]
+
+
+def _moments(sizes: Sizes, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """E n(u)^2 and E n(u)^4, where n(u) is Bin(active, o(h) / p) for a pattern at distance h."""
+    p, *_, o_powers = shares(sizes)
+    falling, product = [], np.ones_like(active)
+    for k, o_power in enumerate(o_powers):
+        product = product * (active - k)
+        falling.append(product * o_power / max(p ** (k + 1), TINY))
+    one, two, three, four = falling
+    return one + two, one + 7 * two + 6 * three + four
 
 
 def signal_to_noise(sizes: Sizes, num_patterns: int) -> np.ndarray:
@@ -118,8 +153,8 @@ class Shares(NamedTuple):
     """o(d), (D + 1,): it is active for both of two that are d apart."""
     leaning: np.ndarray
     """e(d), (2, D + 1)."""
-    overlap_squared: float
-    """E o(h)^2 for two random patterns."""
+    overlap_powers: tuple[float, ...]
+    """E o(h)^k for two random patterns, k = 1 ... 4."""
 
 
 @lru_cache(maxsize=32)
@@ -133,7 +168,7 @@ def shares(sizes: Sizes) -> Shares:
         agreeing=float(binomial(D - 1)[r] / 2) if r < D else 0.0,
         overlap=overlap,
         leaning=np.array([[*kept, 0.0], [0.0] * (D + 1)]),
-        overlap_squared=float(binomial(D) @ overlap**2),
+        overlap_powers=tuple(float(binomial(D) @ overlap**k) for k in (1, 2, 3, 4)),
     )
 
 

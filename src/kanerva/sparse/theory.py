@@ -1,7 +1,8 @@
 """What a sparse distributed memory can be expected to recall (Kanerva 1988).
 
 `readout.py` says what sum decides a bit. Here it is taken to be normal, given how many addresses
-answer; from that follow the distance after a reading, the critical distance and the capacity.
+answer and how loud the others are; from that follow the distance after a reading, the critical
+distance and the capacity.
 """
 
 import math
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from kanerva.sparse.circles import log_factorials
-from kanerva.sparse.readout import SIGNS, TINY, ratio_of, readout_given, shares
+from kanerva.sparse.readout import SIGNS, TINY, noise_levels, ratio_of, readout_given, shares
 from kanerva.sparse.sizes import Sizes, check_count
 
 STEPS = np.arange(-14.0, 15.0)[:, None]
@@ -25,7 +26,7 @@ def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
     Phi(-+rho), averaged over how many addresses answer, a ~ Bin(K, p), and how many of them hold
     the pattern, n ~ Bin(a, o(d) / p). Signal and noise grow together with a: one rho for all, with
     the variance of n in the noise, would make the tails too thick where K p is below some hundreds.
-    Ties count as half.
+    And over how loud the other patterns are (`noise_levels`). Ties count as half.
     """
     check_count("num_patterns", num_patterns)
     known = shares(sizes)
@@ -36,7 +37,10 @@ def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
         if chance > 0:
             shared, shared_chance = spread(int(active), held)
             sums = readout_given(sizes, num_patterns, active, shared[:, None])
-            rates += chance * (_phi(-SIGNS * ratio_of(sums)) * shared_chance[:, None]).sum(0)
+            for extra, weight in noise_levels(sizes, num_patterns, active):
+                ratio = ratio_of(sums._replace(var=sums.var + extra))
+                lost = (_phi(-SIGNS * ratio) * shared_chance[:, None]).sum(0)
+                rates += chance * weight * lost
     return rates
 
 
@@ -65,10 +69,12 @@ def critical_distance(sizes: Sizes, num_patterns: int) -> float:
     one is critical: nearer queries fall to the pattern, farther ones drift away. D / 2 if there is
     none, so that any query finds it; 0 if distances settle only beyond D / 4, nearer to chance than
     to the pattern, or stand still. Wrong bits are independent of addresses and patterns in the
-    first query only; that they stay so is an approximation.
+    first query only; that they stay so is an approximation. Two circles share more addresses at
+    even distances than odd ones suggest, so neighbouring distances are taken together.
     """
-    old = np.arange(sizes.num_bits // 2 + 1)
-    grown = growth(sizes, num_patterns)[: len(old)]
+    old = np.arange(sizes.num_bits // 2)
+    grown = growth(sizes, num_patterns)
+    grown = (grown[old] + grown[old + 1]) / 2
     repaired = _first(grown < -STILL)
     if repaired is None or repaired > sizes.num_bits / 4:
         return 0.0
@@ -76,7 +82,7 @@ def critical_distance(sizes: Sizes, num_patterns: int) -> float:
     if beyond is None:
         return sizes.num_bits / 2
     before, after = grown[beyond - 1], grown[beyond]
-    return float(beyond - 1 + before / (before - after))
+    return float(beyond - 0.5 + before / (before - after))
 
 
 def capacity(sizes: Sizes) -> int:
