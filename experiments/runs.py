@@ -53,7 +53,9 @@ def main() -> None:
         print(f"{name}: ready after {time.perf_counter() - begin:.0f} s", flush=True)
     results: dict[str, Any] = {
         "what": plan["what"],
-        "command": " ".join(["python", *sys.argv]).replace(str(options.out), "OUT"),
+        "command": " ".join(
+            ["python", *("OUT" if Path(a) == options.out else a for a in sys.argv)]
+        ),
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "torch": torch.__version__,
         "split": plan["split"],
@@ -88,16 +90,16 @@ def main() -> None:
         if run.name in plan["keep"]:
             path = options.out / f"{plan['keep'][run.name]}.safetensors"
             save_model(path, run.model, card(run, train, results, plan))
-    keep(results, options)
+    save_results(results, options)
     results["capacity"] = {
         run.name.split(" seed")[0]: measure_capacity(run.model, report, episodes=100)
         for run in runs
         if run.name in plan.get("capacity", [])
     }
-    keep(results, options)
+    save_results(results, options)
 
 
-def keep(results: dict[str, Any], options: argparse.Namespace) -> None:
+def save_results(results: dict[str, Any], options: argparse.Namespace) -> None:
     (options.out / f"{options.plan.stem}.json").write_text(json.dumps(results))
 
 

@@ -74,7 +74,7 @@ def test_seeds_that_fail_are_counted():
             "LRUA seed 0": run(211.0, "lrua"),
             "LRUA seed 1": run(212.0, "lrua"),
         },
-        ignorance=177.0,
+        knows_nothing=177.0,
     )
     failed = {row["memory"]: row["failed"] for row in rows}
     assert failed == {"DNC": 2, "Kanerva Machine": 1, "LRUA": 2}

@@ -1,6 +1,7 @@
 """One suite that every memory with parameters inherits, and what is true of one kind alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -331,6 +332,27 @@ def test_what_is_read_comes_from_the_memory_alone(kind):
     torch.testing.assert_close(read.mean, memory.read_out(read.weights @ state.memory))
     nothing = memory.read(memory.initial_state(torch.Size([B])), torch.randn(B, 9, Y)).mean
     torch.testing.assert_close(nothing, memory.read_out.bias.expand_as(nothing))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # the compiler looks at it
+@pytest.mark.parametrize("kind", ["dnc", "lrua"])
+def test_compiled_steps_are_for_training_alone(kind, monkeypatch):
+    """And the same: traced by the compiler here, without the code it would make of it."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
+    torch.manual_seed(0)
+    memory = build_memory(replace(SIZES, kind=kind, bottom_up=False))
+    assert isinstance(memory, ControlledMemory)
+    places, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
+    plain = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+    memory.compile_steps()
+    compiled, calls = memory.compiled_step, []
+    assert compiled is not None
+    monkeypatch.setattr(memory, "compiled_step", lambda *args: calls.append(1) or compiled(*args))
+    for training, times in ((True, T), (False, T)):
+        memory.train(training)
+        again = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+        assert_alike(again, plain)
+        assert len(calls) == times
 
 
 def test_content_finds_a_row_by_direction():

@@ -65,6 +65,12 @@ def evaluate(
     )
 
 
+def ignorance(dataset: Dataset) -> float:
+    """Nats of an image of ink for a model that knows only how often each pixel is ink."""
+    ink = dataset.images.double().mean(0) / 255
+    return -(torch.xlogy(ink, ink) + torch.xlogy(1 - ink, 1 - ink)).sum().item()
+
+
 def importance_bound(
     model: Coder,
     dataset: Dataset,

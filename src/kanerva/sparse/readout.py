@@ -26,7 +26,7 @@ Noise. Given the addresses, the others are independent:
     var m    = K c^2 (p - c^2)
     cov      = K c (e(d) - o(d) (+-c)),      e(d) = E[w_k(y) w_k(x) a_k x]
 
-Tails. The N terms n(u) u are alike and symmetric, so their sum has the fourth cumulant
+Tails. The N terms n(u) u are alike and, but for m, symmetric, so their sum has the fourth cumulant
 N (E n^4 - 3 (E n^2)^2): patterns near the query weigh more than others, and the tails are thicker
 than normal. `noise_levels` says so as a variance that itself varies.
 

@@ -69,8 +69,9 @@ def critical_distance(sizes: Sizes, num_patterns: int) -> float:
     one is critical: nearer queries fall to the pattern, farther ones drift away. D / 2 if there is
     none, so that any query finds it; 0 if distances settle only beyond D / 4, nearer to chance than
     to the pattern, or stand still. Wrong bits are independent of addresses and patterns in the
-    first query only; that they stay so is an approximation. Two circles share more addresses at
-    even distances than odd ones suggest, so neighbouring distances are taken together.
+    first query only; that they stay so is an approximation. Circles overlap as much at distance
+    2 k as at 2 k - 1, o(2 k) = o(2 k - 1), so distances grow by fits and starts: neighbours are
+    taken together.
     """
     old = np.arange(sizes.num_bits // 2)
     grown = growth(sizes, num_patterns)

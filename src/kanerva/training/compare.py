@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from kanerva.data import Dataset
 from kanerva.evaluation.capacity import measure_capacity
-from kanerva.evaluation.evaluate import evaluate
+from kanerva.evaluation.evaluate import evaluate, ignorance
 from kanerva.models.config import Kind
 from kanerva.training.config import Config
 from kanerva.training.parallel import Parallel
@@ -43,7 +42,7 @@ def contest(
 
     What is done is kept in folders under `out`, one for each run.
     """
-    runs, capacity, knowing_nothing = {}, {}, math.inf
+    runs, capacity, knows_nothing = {}, {}, math.inf
     for name, kind in CONTENDERS.items():
         for seed in range(seeds):
             title = f"{name} seed {seed}"
@@ -60,18 +59,12 @@ def contest(
                 run.go(watch(title, run))
             runs[title] = _measure(run, episodes)
             if config.model.likelihood == "bernoulli":
-                knowing_nothing = ignorance(run.monitor_set)
+                knows_nothing = ignorance(run.monitor_set)
             if seed == 0:
                 capacity[name] = measure_capacity(
                     run.model, run.monitor_set, episodes=max(episodes // 10, 4)
                 )
-    return {"runs": runs, "capacity": capacity, "ignorance": knowing_nothing}
-
-
-def ignorance(dataset: Dataset) -> float:
-    """Nats of an image of ink for a model that knows only how often each pixel is ink."""
-    ink = dataset.images.double().mean(0) / 255
-    return -(torch.xlogy(ink, ink) + torch.xlogy(1 - ink, 1 - ink)).sum().item()
+    return {"runs": runs, "capacity": capacity, "ignorance": knows_nothing}
 
 
 def _measure(run: Run, episodes: int) -> dict[str, Any]:
@@ -89,7 +82,7 @@ def _measure(run: Run, episodes: int) -> dict[str, Any]:
     }
 
 
-def summary(runs: dict[str, dict[str, Any]], ignorance: float) -> list[dict[str, Any]]:
+def summary(runs: dict[str, dict[str, Any]], knows_nothing: float) -> list[dict[str, Any]]:
     """One row for each memory: its best seed, all of them, and how many failed."""
     rows = []
     for name in dict.fromkeys(title.split(" seed")[0] for title in runs):
@@ -97,7 +90,7 @@ def summary(runs: dict[str, dict[str, Any]], ignorance: float) -> list[dict[str,
         bounds = [run["final"]["bound"] for run in own]
         finite = [bound for bound in bounds if math.isfinite(bound)]
         best = min(finite, default=math.nan)
-        most = min(FAILED * best, ignorance)
+        most = min(FAILED * best, knows_nothing)
         first = own[0]
         rows.append(
             {

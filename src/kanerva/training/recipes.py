@@ -66,7 +66,8 @@ RIVAL_RATES: dict[Kind, float] = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "d
 LONG = 5_000
 """Shorter runs end before a high rate does harm, and get nowhere with a low one."""
 SHARP: tuple[Kind, ...] = ("dnc", "lrua")
-"""Memories that look up by strengths of 50 and more, for which bfloat16 is too coarse."""
+"""Memories that look up by strengths of 50 and more. With bfloat16, not in float32, their addresses
+were seen to run away (docs/lab-notes.md), so they are trained in float32."""
 
 
 def as_rival(config: Config, kind: Kind) -> Config:

@@ -81,6 +81,7 @@ class WeightMemory(Memory):
         return Recall(recall(state, places), noise_var, places)
 
     def compile_steps(self) -> None:
+        """A whole episode is one step; chunks of it would unroll."""
         if self.config.chunk is not None:
             self.write = torch.compiler.disable(self.write)  # pyright: ignore
 
