@@ -30,9 +30,9 @@ class ModelConfig:
     """K: rows of the memory."""
     key_size: int = 50
     """S: entries of a key b = f(y), and of each address."""
-    address_size: int = 8
+    address_size: int = 6
     """Entries of the addressing variable y. Few: each unused one is noise in the input of f."""
-    hidden_size: int = 320
+    hidden_size: int = 400
     """Hidden units of the 2-layer MLPs."""
     bottom_up: bool = True
     """Let q(z|x, y, M) correct what was read; without it, z comes from the memory alone."""

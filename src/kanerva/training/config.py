@@ -44,7 +44,7 @@ class TrainingConfig:
     """Steps over which the KL terms reach their full weight."""
     clip: float = 4.0
     """Largest entry of a gradient, in units of its usual size."""
-    damaged: float = 0.1875
+    damaged: float = 0.25
     """Share of the episodes that are read by damaged images, so that recall learns to repair."""
     seed: int = 0
     """Of the initial parameters, the episodes and all sampling."""

@@ -23,8 +23,6 @@ def cifar10() -> Config:
             num_filters=32,
             code_size=200,
             num_rows=128,
-            address_size=6,
-            hidden_size=400,
         ),
         data=DataConfig(name="cifar10"),
         training=TrainingConfig(lr=7e-4, damaged=0.0),
@@ -45,21 +43,13 @@ def glyphs() -> Config:
 def tiny() -> Config:
     """A small memory on glyphs: learning to be seen within two minutes on two CPU cores."""
     return Config(
-        model=ModelConfig(
-            num_filters=8,
-            code_size=32,
-            num_rows=32,
-            key_size=32,
-            address_size=6,
-            hidden_size=100,
-        ),
+        model=ModelConfig(num_filters=8, code_size=32, num_rows=32, key_size=32, hidden_size=100),
         data=DataConfig(name="glyphs", episode_length=16),
         training=TrainingConfig(
             steps=1500,
             batch=8,
             kl_warmup=100,
             warmup=50,
-            damaged=0.25,
             eval_every=250,
             eval_episodes=40,
             checkpoint_every=500,
