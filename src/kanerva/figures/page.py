@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from kanerva.figures.catalogue import CATALOGUE, Drawn, Entry
+from kanerva.figures.catalogue import CATALOGUE, Entry
+from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import load_results
 
 STYLE = """
