@@ -112,7 +112,17 @@ def test_ctrl_c(tmp_path, seconds):
         (("eval", "omniglot", "--device", "foo"), ("--device",)),
         (("denoise", "omniglot", "--device", "foo"), ("--device",)),
         (("train", "tiny", "--device", "foo"), ("--device",)),
-        (("train", "tiny", "--training.lr", "-1"), ("--training.lr", "more than 0", "-1")),
+        (("train", "tiny", "--training.lr", "-1"), ("--training.lr", "above 0", "-1")),
+        (("train", "tiny", "--training.lr", "inf"), ("--training.lr", "above 0", "inf")),
+        (("train", "tiny", "--training.seed", "-1"), ("--training.seed", "between 0")),
+        (("train", "tiny", "--training.seed", str(2**62)), ("--training.seed", "between 0")),
+        (("train", "tiny", "--training.damaged", "nan"), ("--training.damaged", "between 0")),
+        (("train", "tiny", "--training.damaged", "1"), ("--training.damaged", "0.9")),
+        (("train", "tiny", "--training.decay", "2"), ("--training.decay", "between 0 and 1")),
+        (("train", "tiny", "--training.warmup", "-1"), ("--training.warmup", "at least 0")),
+        (("train", "tiny", "--model.noise-var", "nan"), ("noise_var", "positive")),
+        (("eval", "omniglot", "--device", "meta"), ("--device", "meta")),
+        (("eval", "omniglot", "--importance", "-1"), ("--importance", "0 for none")),
         (("train", "tiny", "--model.num-rows", "0"), ("num_rows", "at least 1")),
         (
             ("interpolate", "omniglot", "--memory", "--start", "a.png", "--end", "a.png"),
@@ -127,6 +137,18 @@ def test_mistakes_in_options_say_what_was_expected(args, words, tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
     for word in words:
         assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("--help > /dev/full", 2), ("data list > /dev/full", 2), ("data list >&-", 0)],
+)
+def test_nowhere_to_print_to(command, code):
+    words = " ".join(KANERVA)
+    done = subprocess.run(["bash", "-c", f"{words} {command}"], capture_output=True, text=True)
+    assert done.returncode == code
+    assert len(done.stderr.splitlines()) == (code != 0)
+    assert "Traceback" not in done.stderr
 
 
 def test_numbers_that_json_has_no_word_for(tmp_path):

@@ -75,11 +75,12 @@ def test_no_results_no_figures(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("contents", ['{"runs": ', "[]", "3"])
+@pytest.mark.parametrize("contents", ['{"runs": ', "[]", "3", '{"runs": 3}'])
 def test_broken_results_are_named(tmp_path, contents):
-    (tmp_path / "omniglot.json").write_text(contents)
+    name = "compare" if contents.endswith("3}") else "omniglot"
+    (tmp_path / f"{name}.json").write_text(contents)
     command = [sys.executable, "-m", "kanerva.cli.main", "figures", "--results", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert "omniglot.json" in done.stderr
+    assert (f"{name}.json" if name == "omniglot" else "capacity") in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -14,9 +14,10 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "files"}
 MAY_IMPORT = {
     "errors": set(),
+    "files": {"errors"},
     "linalg": {"errors"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors"},
+    "figures": {"errors", "files"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }

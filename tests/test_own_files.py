@@ -47,6 +47,77 @@ def test_paper_may_be_light_or_dark(drawings, tmp_path):
     assert len(read_images([drawings], image_shape=(1, 28, 28), binary=True)[0]) == 12
 
 
+@pytest.mark.parametrize(
+    ("paper", "ink"),
+    [(255, 0), (230, 0), (200, 40), (128, 0), (30, 220), (255, 240), (128, 255), (0, 255)],
+)
+def test_paper_may_have_any_grey(drawings, tmp_path, paper, ink):
+    path = drawings / "03.png"
+    shares = np.asarray(Image.open(path)).astype(float) / 255  # 1 is paper
+    Image.fromarray((ink + (paper - ink) * shares).round().astype(np.uint8)).save(
+        tmp_path / "grey.png"
+    )
+    usual, grey = read_images([path, tmp_path], image_shape=(1, 28, 28), binary=True)[0]
+    assert (usual != grey).float().mean() < 0.03  # edges of strokes
+    assert 0.02 < usual.mean() < 0.5
+
+
+def test_rough_paper_is_paper_and_a_blank_page_blank(drawings, tmp_path):
+    path = drawings / "03.png"
+    rng = np.random.default_rng(0)
+    rough = np.asarray(Image.open(path)) * (rng.uniform(200, 240, (140, 140)) / 255)
+    Image.fromarray(rough.astype(np.uint8)).save(tmp_path / "1.png")
+    Image.fromarray(rng.integers(250, 253, (140, 140)).astype(np.uint8)).save(tmp_path / "2.png")
+    floats = np.asarray(Image.open(path)).astype(np.float32) / 255
+    Image.fromarray(floats).save(tmp_path / "3.tiff")
+    usual, rough, blank, floating = read_images(
+        [path, tmp_path], image_shape=(1, 28, 28), binary=True
+    )[0]
+    assert (usual != rough).float().mean() < 0.06
+    assert blank.sum() == 0
+    assert torch.equal(floating, usual)
+
+
+@pytest.mark.parametrize("old", [None, b"a picture that was there"])
+def test_a_full_disk_leaves_the_old_picture(drawings, tmp_path, old):
+    """Files may not grow beyond 4 kB, as if there were no more space."""
+    out = tmp_path / "picture.png"
+    if old is not None:
+        out.write_bytes(old)
+    command = f"ulimit -f 4; exec {sys.executable} -m kanerva.cli.main denoise omniglot"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} --memory '{drawings}' --out '{out}'"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert str(out) in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([] if old is None else [old])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("denoise", "omniglot", "--memory", "a.png", "--query", "b.png", "--out", "b.png"),
+        ("denoise", "omniglot", "--memory", ".", "--out", "a.png"),
+        ("generate", "omniglot", "--memory", "a.png", "b.png", "--out", "./a.png"),
+        (
+            *("interpolate", "omniglot", "--memory", "a.png", "--start", "a.png"),
+            *("--end", "b.png", "--out", "b.png"),
+        ),
+    ],
+)
+def test_no_picture_takes_the_place_of_what_was_read(drawings, tmp_path, args):
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes((drawings / "00.png").read_bytes())
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    for name in ("a.png", "b.png"):
+        assert (tmp_path / name).read_bytes() == (drawings / "00.png").read_bytes()
+
+
 def test_denoise(drawings, tmp_path):
     out = tmp_path / "new" / "repaired.png"
     one = ("denoise", "omniglot", "--memory", drawings, "--query", drawings / "00.png")
@@ -101,6 +172,13 @@ def test_an_empty_memory_is_the_prior_and_says_so(tmp_path):
         (("generate", "omniglot", "--num", "0"), "--num"),
         (("generate", "omniglot", "--iterations", "-1"), "iterations"),
         (("interpolate", "omniglot", "--memory", "DRAWINGS", "--start", "x.png"), "--end"),
+        (
+            (
+                *("interpolate", "omniglot", "--memory", "DRAWINGS"),
+                *("--start", "DRAWINGS", "--end", "DRAWINGS/00.png"),
+            ),
+            "one image",
+        ),
     ],
 )
 def test_mistakes(drawings, tmp_path, args, word):

@@ -15,8 +15,9 @@ import torch
 from kanerva.data import EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
+from kanerva.files import write_atomically
 from kanerva.models.build import build_model
-from kanerva.models.checkpoint import find, load, read_tensors, save_model, write_atomically
+from kanerva.models.checkpoint import find, load, read_tensors, save_model, save_tensors
 from kanerva.models.config import ModelConfig
 from kanerva.training.adam import Adam, clipped, update
 from kanerva.training.config import Config, DataConfig, TrainingConfig
@@ -110,6 +111,43 @@ def test_a_model_alone_is_not_resumed(tmp_path):
     save_model(tmp_path / "checkpoint-00000001.safetensors", build_model(MODEL), {})
     with pytest.raises(KanervaError, match="a checkpoint of a training"):
         run(tmp_path).resume()
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl"])
+def test_what_another_run_left_is_not_overwritten(tmp_path, name):
+    (tmp_path / name).write_text("of another run")
+    process = start(tmp_path)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert name in stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["of another run"]
+
+
+@pytest.mark.parametrize("damage", ["seconds", "step", "training.adam.mean", "training.generator"])
+def test_a_checkpoint_that_cannot_be_resumed_says_so(tmp_path, damage):
+    first = run(tmp_path)
+    first.start("small")
+    first.go(ignore)
+    tensors, metadata = read_tensors(find(tmp_path))
+    if damage in metadata:
+        metadata[damage] = ["a list"]
+    else:
+        tensors[damage] = tensors[damage][:-1]
+    save_tensors(find(tmp_path), tensors, metadata)
+    with pytest.raises(KanervaError, match="metadata as kanerva writes it"):
+        run(tmp_path).resume()
+
+
+def test_saving_more_often_changes_no_row(tmp_path):
+    reports = []
+    for every in (2, 1000):
+        rows: list[dict] = []
+        training = replace(SMALL.training, checkpoint_every=every)
+        trained = run(tmp_path / str(every), replace(SMALL, training=training))
+        trained.start("small")
+        trained.go(rows.append)
+        reports.append([{**row, "seconds": 0, "held_out": 0} for row in rows])
+    assert reports[0] == reports[1]
 
 
 def test_training_learns():

@@ -49,7 +49,7 @@ def compare(
             fix="Leave it out for tiny, which takes minutes on a CPU.",
         )
     from kanerva.cli.show import TrainingDisplay
-    from kanerva.models.checkpoint import write_atomically
+    from kanerva.files import write_atomically
     from kanerva.training.compare import contest, summary
 
     config = RECIPES[recipe]

@@ -12,13 +12,14 @@ def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
 
     """
     from kanerva.cli.options import check_picture, check_seed
+    from kanerva.evaluation.sheet import png
     from kanerva.evaluation.showing import show
+    from kanerva.files import write_atomically
 
     check_picture(picture)
     check_seed(seed)
     result = show(seed=seed)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    result.picture.save(picture)
+    write_atomically(picture, png(result.picture))
     for line in result.story:
         print(line)
     print(f"picture: {picture}")

@@ -67,7 +67,7 @@ def denoise(
             fix="Add --memory FOLDER.",
         )
     if memory:
-        check_out(out)
+        check_out(out, *memory, *query)
     model, card = load_remembering(checkpoint, device)
     if memory:
         places = (memory, query or memory)

@@ -32,7 +32,8 @@ def evaluate_command(
         dataset: another data set than the one the model was trained on.
         split: which part of it.
         data: the folder with the archives; by default KANERVA_DATA, else ./data.
-        binarisation: how grey becomes ink; by default as the model was trained.
+        binarisation: how grey becomes ink; by default as the model was trained, and for another
+            data set as that one is known.
         importance: also report a bound tightened by this many importance samples.
         seed: of the episodes and all sampling.
         device: cpu or cuda; by default a GPU where there is one.
@@ -43,11 +44,16 @@ def evaluate_command(
 
     from kanerva.cli.options import check_positive, check_seed, choose_device, in_json
     from kanerva.data import load_dataset
+    from kanerva.errors import KanervaError
     from kanerva.evaluation.evaluate import check_fits, evaluate, importance_bound
     from kanerva.models.checkpoint import load_with_card
 
     check_seed(seed)
     check_positive("--episodes", episodes)
+    if importance < 0:
+        raise KanervaError(
+            "--importance", expected="0 for none, or more", got=str(importance), fix="Raise it."
+        )
     where = torch.device(choose_device(device))
     model, card = load_with_card(checkpoint, device=where)
     length: int = card.get("episode_length", 32) if episode_length is None else episode_length
@@ -82,7 +88,6 @@ def evaluate_command(
         "seed": seed,
     }
     if importance:
-        check_positive("--importance", importance)
         report["importance_samples"] = importance
         report["importance_bound"] = importance_bound(model, images, samples=importance, **drawn)
     print(jsonlib.dumps(in_json(report)) if json else _in_words(report))

@@ -37,7 +37,7 @@ def generate(
 
     check_seed(seed)
     check_positive("--num", num)
-    check_out(out)
+    check_out(out, *memory)
     import torch
 
     from kanerva.models.coder import check_iterations

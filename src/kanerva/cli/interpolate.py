@@ -31,8 +31,14 @@ def interpolate(
 
     """
     from kanerva.cli.own import check_out, images_of, load_remembering, save_rows
+    from kanerva.errors import KanervaError
 
-    check_out(out)
+    check_out(out, *memory, start, end)
+    for option, path in (("--start", start), ("--end", end)):
+        if path.is_dir():
+            raise KanervaError(
+                option, expected="one image", got=f"'{path}', a folder", fix="Name a file in it."
+            )
     model, _ = load_remembering(checkpoint, device)
     ends = images_of(model, [start, end])[0]
     state = model.write(ends, model.write(images_of(model, memory)[0]))

@@ -12,14 +12,24 @@ from collections.abc import Callable, Sequence
 def main(args: Sequence[str] | None = None) -> None:
     """Run a command; a user's mistake is one line on stderr and exit code 2."""
     signal.signal(signal.SIGINT, _leave)  # while loading there is nothing to save
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     from kanerva.cli.commands import parse
     from kanerva.errors import KanervaError
 
     try:
-        command = parse(sys.argv[1:] if args is None else args)
+        try:
+            command = parse(sys.argv[1:] if args is None else args)
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:  # `--help | head`
         _silence()
         sys.exit(0)
+    except OSError as error:  # `--help` on a full disk
+        _silence()
+        print(f"kanerva: {error}", file=sys.stderr)
+        sys.exit(2)
     import torch  # noqa: F401  every command needs it; importing it swallows interrupts
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -34,6 +44,10 @@ def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
         _silence()
     except (mistake, OSError) as error:
         print(f"kanerva: {error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # that was the error
+            _silence()
         return 2
     except KeyboardInterrupt:
         print("kanerva: stopped", file=sys.stderr)

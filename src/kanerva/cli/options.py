@@ -44,14 +44,17 @@ def choose_device(device: str | None) -> str:
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        kind = torch.empty(0, device=device).device.type
+        problem = "" if kind in ("cpu", "cuda") else "not tried with kanerva"
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        problem = str(error).splitlines()[0][:100]
+    if problem:
         raise KanervaError(
             "--device",
             expected="cpu, or cuda where there is a GPU",
-            got=f"'{device}' ({str(error).splitlines()[0]})",
+            got=f"'{device}' ({problem})",
             fix="Leave it out to take what there is.",
-        ) from None
+        )
     return device
 
 

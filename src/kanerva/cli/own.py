@@ -61,8 +61,8 @@ def memory_of(model: Remembering, places: Sequence[Path]) -> tuple[MemoryState, 
     return model.write(images), len(names)
 
 
-def check_out(path: Path) -> None:
-    """Before any work is done."""
+def check_out(path: Path, *inputs: Path) -> None:
+    """Before any work is done; `inputs` are the files and folders to be read."""
     if path.suffix.lower() not in (".png", ".gif"):
         raise KanervaError(
             "--out",
@@ -70,14 +70,20 @@ def check_out(path: Path) -> None:
             got=f"'{path}'",
             fix="A .gif moves, a .png shows all at once.",
         )
+    here = path.resolve()
+    if path.exists() and any(place.resolve() in (here, *here.parents) for place in inputs):
+        raise KanervaError(
+            "--out",
+            expected="a picture of its own",
+            got=f"'{path}', one of the images to be read",
+            fix="Name another file.",
+        )
 
 
 def save_rows(path: Path, rows: dict[str, Tensor]) -> None:
     """All rows as one picture, or each as a frame of a film."""
-    from kanerva.evaluation.sheet import film, sheet
+    from kanerva.evaluation.sheet import film, png, sheet
+    from kanerva.files import write_atomically
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix.lower() == ".png":
-        sheet(rows).save(path)
-    else:
-        film(path, rows)
+    still = path.suffix.lower() == ".png"
+    write_atomically(path, png(sheet(rows)) if still else film(rows))

@@ -55,10 +55,18 @@ def _check_folder(folder: Path, resume: bool) -> None:
             got=f"'{folder}', where a run has begun",
             fix="Add --resume to go on with it, or name another folder with --out.",
         )
+    left = [name for name in ("config.json", "metrics.jsonl") if (folder / name).exists()]
+    if left and not begun and not resume:
+        raise KanervaError(
+            "--out",
+            expected="a new folder",
+            got=f"'{folder}', which has {' and '.join(left)} but no checkpoint",
+            fix="Take them away, or name another folder with --out.",
+        )
     if resume and not begun:
         raise KanervaError(
             "--resume",
             expected="a folder with a checkpoint",
             got=f"'{folder}', which has none",
-            fix="Leave --resume out to start.",
+            fix="Leave --resume out to start, in a folder of its own.",
         )

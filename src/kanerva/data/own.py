@@ -10,8 +10,11 @@ from torch import Tensor
 from kanerva.data.episodes import THRESHOLD
 from kanerva.data.files import list_folder
 from kanerva.data.folder import NOT_IMAGES
-from kanerva.data.pictures import on_light_paper, open_image, to_array
+from kanerva.data.pictures import border, open_image, to_array
 from kanerva.errors import KanervaError
+
+FAINTEST = 8
+"""Contrast below which there is no ink: a blank page has that much by compression alone."""
 
 
 def read_images(
@@ -19,8 +22,8 @@ def read_images(
 ) -> tuple[Tensor, list[str]]:
     """Images (N, channels, H, W) between 0 and 1 from files and folders, and their names.
 
-    For binary models light paper is told from dark by the border of each image, and every grey that
-    is more than a trace of ink becomes ink, as Omniglot was made.
+    For binary models the paper is told by the border of each image, and all that stands out from
+    it by more than a trace becomes ink, as Omniglot was made.
     """
     channels, height, width = image_shape
     if height != width:
@@ -57,5 +60,15 @@ def _files(place: Path) -> list[Path]:
 
 
 def _ink(array: np.ndarray) -> np.ndarray:
-    """Grey (channels, H, W) to 0 and 1."""
-    return (255 - array if on_light_paper(array) else array) > THRESHOLD
+    """Grey (channels, H, W) to 0 and 1, whatever the grey of the paper.
+
+    On clean paper a trace is Omniglot's threshold, as a share of the strongest ink. On rough paper
+    it is what the paper's own grain goes up to.
+    """
+    edge = border(array).astype(float)
+    paper = np.median(edge)
+    darker, lighter = paper - array, array - paper
+    ink = darker if darker.max() >= lighter.max() else lighter
+    trace = ink.max() * THRESHOLD / 255
+    grain = 6 * np.median(np.abs(edge - paper))
+    return (ink > max(trace, grain)) & (ink.max() >= FAINTEST)

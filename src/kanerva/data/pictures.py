@@ -46,6 +46,11 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
         image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode == "F":  # floating point, which may end at 1 or at 255
+        values = np.nan_to_num(np.asarray(image))
+        image = Image.fromarray(
+            (values * (255 if values.max() <= 1 else 1)).clip(0, 255).astype(np.uint8)
+        )
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
@@ -65,5 +70,10 @@ def _bad(where: str, got: str) -> KanervaError:
 
 def on_light_paper(images: np.ndarray) -> bool:
     """Whether the border of images (..., H, W), of 0 to 255, is mostly light."""
+    return float(np.median(border(images))) > 127
+
+
+def border(images: np.ndarray) -> np.ndarray:
+    """The outermost pixels of images (..., H, W), in a row."""
     sides = (images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1])
-    return float(np.median(np.concatenate([side.reshape(-1) for side in sides]))) > 127
+    return np.concatenate([side.reshape(-1) for side in sides])

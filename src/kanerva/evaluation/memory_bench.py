@@ -20,6 +20,7 @@ from rich.table import Table
 from torch import Tensor
 
 from kanerva.evaluation import approximations
+from kanerva.files import write_atomically
 from kanerva.memory import Evidence, MemoryState, condition, predict, recall
 
 
@@ -77,8 +78,7 @@ def run_bench(*, out: Path, quick: bool, seed: int, show: bool) -> dict[str, obj
         "online_writes_float32": stability,
         "approximations": [row._asdict() for row in approximate],
     }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
+    write_atomically(out, (json.dumps(result, indent=2) + "\n").encode())
     report(console, ratios, stability, approximate, out)
     return result
 

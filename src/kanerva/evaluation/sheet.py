@@ -1,6 +1,6 @@
 """Rows of images with a word before each, as one picture: ink dark on white paper."""
 
-from pathlib import Path
+import io
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
@@ -31,7 +31,13 @@ def sheet(rows: dict[str, Tensor], *, scale: int = 2) -> Image.Image:
     return canvas
 
 
-def film(path: Path, rows: dict[str, Tensor], *, milliseconds: int = 400) -> None:
+def png(picture: Image.Image) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, format="PNG")
+    return stream.getvalue()
+
+
+def film(rows: dict[str, Tensor], *, milliseconds: int = 400) -> bytes:
     """A GIF with a frame for each row, at most eight images wide; the last one stays longer."""
     frames = [
         sheet({label if not line else " " * line: part for line, part in enumerate(row.split(8))})
@@ -40,7 +46,16 @@ def film(path: Path, rows: dict[str, Tensor], *, milliseconds: int = 400) -> Non
     size = (max(frame.width for frame in frames), max(frame.height for frame in frames))
     same = [ImageOps.pad(frame, size, color=(GROUND,) * 3, centering=(0, 0)) for frame in frames]
     durations = [milliseconds] * (len(same) - 1) + [4 * milliseconds]
-    same[0].save(path, save_all=True, append_images=same[1:], duration=durations, loop=0)
+    stream = io.BytesIO()
+    same[0].save(
+        stream,
+        format="GIF",
+        save_all=True,
+        append_images=same[1:],
+        duration=durations,
+        loop=0,
+    )
+    return stream.getvalue()
 
 
 def _as_picture(image: Tensor, scale: int) -> Image.Image:

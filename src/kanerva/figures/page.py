@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
-from kanerva.figures.results import load_results
+from kanerva.figures.results import broken, load_results
+from kanerva.files import write_atomically
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;
@@ -34,7 +35,6 @@ class Made(NamedTuple):
 
 def make(results: Path, out: Path) -> Made:
     """PNG, SVG and JSON of every figure whose results are there, and index.html."""
-    out.mkdir(parents=True, exist_ok=True)
     found = load_results(results)
     drawn: list[tuple[Entry, Drawn]] = []
     missing = {}
@@ -43,14 +43,16 @@ def make(results: Path, out: Path) -> Made:
             drawn.append((entry, entry.draw(found)))
         except KeyError as error:
             missing[entry.name] = str(error.args[0])
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise broken(results, f"{error}, for the figure '{entry.name}',") from None
     parts = []
     for entry, figure in drawn:
         for suffix in ("png", "svg"):
-            (out / f"{entry.name}.{suffix}").write_bytes(_render(figure.figure, suffix))
-        (out / f"{entry.name}.json").write_text(json.dumps(figure.data))
+            write_atomically(out / f"{entry.name}.{suffix}", _render(figure.figure, suffix))
+        write_atomically(out / f"{entry.name}.json", json.dumps(figure.data).encode())
         parts.append(_section(entry, figure))
     page = out / "index.html"
-    page.write_text(_page(parts, missing))
+    write_atomically(page, _page(parts, missing).encode())
     return Made([entry.name for entry, _ in drawn], missing, page)
 
 

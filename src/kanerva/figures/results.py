@@ -17,13 +17,13 @@ def load_results(folder: Path) -> Results:
         try:
             found[path.stem] = json.loads(path.read_text())
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise _broken(path, str(error)) from None
+            raise broken(path, str(error)) from None
         if not isinstance(found[path.stem], dict):
-            raise _broken(path, type(found[path.stem]).__name__)
+            raise broken(path, type(found[path.stem]).__name__)
     return found
 
 
-def _broken(path: Path, what: str) -> KanervaError:
+def broken(path: Path, what: str) -> KanervaError:
     return KanervaError(
         "--results",
         expected="JSON objects in its files",

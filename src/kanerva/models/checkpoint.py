@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from kanerva.errors import KanervaError
+from kanerva.files import write_atomically
 from kanerva.models.build import build_model
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig
@@ -36,46 +35,6 @@ def _own(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous().clone()
 
 
-def write_atomically(path: Path, contents: bytes) -> None:
-    """After a crash at any moment the file is the old one or the new one."""
-    try:
-        _write(path, contents)
-    except OSError as error:
-        raise KanervaError(
-            str(path),
-            expected="a place to write to",
-            got=(error.strerror or str(error)).lower(),
-            fix="Free some space or choose another folder; files that were there are untouched.",
-        ) from None
-
-
-def _write(path: Path, contents: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o666 & ~_umask())
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _umask() -> int:
-    """What new files of this process are refused; asking means setting it for a moment."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and metadata of a file that `save_tensors` wrote."""
     if not path.is_file():
@@ -86,9 +45,17 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     try:
+        path.open("rb").close()  # safetensors calls what may not be read missing
         with safe_open(path, framework="pt") as file:
             words = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except PermissionError:
+        raise KanervaError(
+            "checkpoint",
+            expected="a file that may be read",
+            got=f"'{path}', which may not",
+            fix="Change its permissions, or copy it.",
+        ) from None
     except (SafetensorError, OSError) as error:
         raise KanervaError(
             "checkpoint",
@@ -106,13 +73,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         metadata = {name: json.loads(word) for name, word in words.items() if name != "schema"}
     except json.JSONDecodeError as error:
-        raise _not_ours(path, str(error)) from None
+        raise not_ours(path, str(error)) from None
     if not all(isinstance(metadata.get(name, {}), dict) for name in ("model", "card", "config")):
-        raise _not_ours(path, "a model, card or config that is no object")
+        raise not_ours(path, "a model, card or config that is no object")
     return tensors, metadata
 
 
-def _not_ours(path: Path, what: str) -> KanervaError:
+def not_ours(path: Path, what: str) -> KanervaError:
     return KanervaError(
         "checkpoint",
         expected="metadata as kanerva writes it",

@@ -1,5 +1,6 @@
 """What a model is made of. No torch here: the command line reads this for its help."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -69,7 +70,7 @@ class ModelConfig:
             _at_least(name, getattr(self, name), 1)
         _at_least("input_noise", self.input_noise, 0)
         _at_least("chunk", 1 if self.chunk is None else self.chunk, 1)
-        if self.noise_var <= 0:
+        if not 0 < self.noise_var < math.inf:
             raise KanervaError(
                 "noise_var",
                 expected="a positive number",
@@ -86,7 +87,7 @@ class ModelConfig:
 
 
 def _at_least(name: str, value: float, smallest: float) -> None:
-    if value < smallest:
+    if not smallest <= value < math.inf:
         raise KanervaError(
             name, expected=f"at least {smallest}", got=str(value), fix="Raise it, or leave it out."
         )

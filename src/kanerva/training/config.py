@@ -1,5 +1,6 @@
 """What a training run is. No torch here: the command line reads this for its help."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -64,6 +65,11 @@ class TrainingConfig:
             _positive(f"training.{name.replace('_', '-')}", getattr(self, name))
         for name in ("lr", "clip"):
             _positive(f"training.{name}", getattr(self, name))
+        for name in ("warmup", "kl_warmup"):
+            _within(f"training.{name.replace('_', '-')}", getattr(self, name), 0, math.inf)
+        _within("training.decay", self.decay, 0, 1)
+        _within("training.damaged", self.damaged, 0, 0.9)
+        _within("training.seed", self.seed, 0, 2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,18 @@ class Config:
 
 
 def _positive(name: str, value: float) -> None:
-    if not value > 0:
+    if not 0 < value < math.inf:
         raise KanervaError(
-            f"--{name}", expected="more than 0", got=str(value), fix="Raise it, or leave it out."
+            f"--{name}",
+            expected="a number above 0",
+            got=str(value),
+            fix="Change it, or leave it out.",
+        )
+
+
+def _within(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        limits = f"at least {least}" if most == math.inf else f"between {least} and {most}"
+        raise KanervaError(
+            f"--{name}", expected=limits, got=str(value), fix="Change it, or leave it out."
         )

@@ -17,8 +17,9 @@ import torch
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
+from kanerva.files import write_atomically
 from kanerva.models.build import build_model
-from kanerva.models.checkpoint import find, read_tensors, save_tensors, write_atomically
+from kanerva.models.checkpoint import find, not_ours, read_tensors, save_tensors
 from kanerva.models.coder import Coder
 from kanerva.training.config import Config
 from kanerva.training.interrupt import Interrupt
@@ -106,12 +107,14 @@ class Run:
     def _arrive(self, report: Report) -> None:
         """At a step where there is something to say, to look at or to save."""
         training = self.config.training
-        row = self._row()
         last = self.done == training.steps
-        if last or self.done % training.eval_every == 0:
-            row["held_out"] = self._look()
-            self._record(row)
-        report(row)
+        look = last or self.done % training.eval_every == 0
+        if look or self.done % REPORT_EVERY == 0:
+            row = self._row()
+            if look:
+                row["held_out"] = self._look()
+                self._record(row)
+            report(row)
         if last or self.done % training.checkpoint_every == 0:
             self.save()
 
@@ -173,7 +176,8 @@ class Run:
 
     def resume(self) -> None:
         """Go on from the newest checkpoint of the folder."""
-        tensors, metadata = read_tensors(find(self.folder))
+        path = find(self.folder)
+        tensors, metadata = read_tensors(path)
         state = {
             name.removeprefix("training."): tensors.pop(name)
             for name in list(tensors)
@@ -193,9 +197,12 @@ class Run:
                 got=_difference(metadata["config"], dataclasses.asdict(self.config)),
                 fix="Leave the settings as they were, or start a new folder with --out.",
             )
-        self.model.load_state_dict(tensors)
-        self.step.load_state(state)
-        self.done, self.seconds = metadata["step"], metadata["seconds"]
+        try:
+            self.model.load_state_dict(tensors)
+            self.step.load_state(state)
+            self.done, self.seconds = int(metadata["step"]), float(metadata["seconds"])
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise not_ours(path, " ".join(str(error).split())[:200]) from None
         self._forget_metrics_after(self.done)
 
     def _forget_metrics_after(self, step: int) -> None:

@@ -1,0 +1,47 @@
+"""Files that are whole or not there."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from kanerva.errors import KanervaError
+
+
+def write_atomically(path: Path, contents: bytes) -> None:
+    """After a crash or on a full disk the file is the old one or the new one, never half of it."""
+    try:
+        _write(path, contents)
+    except OSError as error:
+        raise KanervaError(
+            str(path),
+            expected="a place to write to",
+            got=(error.strerror or str(error)).lower(),
+            fix="Free some space or choose another folder; files that were there are untouched.",
+        ) from None
+
+
+def _write(path: Path, contents: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o666 & ~_umask())
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    """What new files of this process are refused; asking means setting it for a moment."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
