@@ -163,6 +163,7 @@ def test_an_empty_memory_is_the_prior_and_says_so(tmp_path):
     [
         (("denoise", "omniglot", "--memory", "nowhere"), "nothing there"),
         (("denoise", "omniglot", "--query", "DRAWINGS"), "--memory"),
+        (("denoise", "omniglot", "--out", "a.png"), "--memory"),
         (("denoise", "omniglot", "--memory", "DRAWINGS/notes.txt"), "an image"),
         (("denoise", "omniglot", "--memory", "DRAWINGS", "--iterations", "0"), "--iterations"),
         (("denoise", "omniglot", "--memory", "DRAWINGS", "--corruption", "blok"), "block12"),

@@ -46,7 +46,7 @@ def compare(
             "--recipe",
             expected="an experiment of the Kanerva Machine: tiny, glyphs, omniglot or cifar10",
             got=f"'{recipe}'",
-            fix="Leave it out for tiny, which takes minutes on a CPU.",
+            fix="Leave it out for tiny, which takes a quarter of an hour on a CPU.",
         )
     from kanerva.cli.show import TrainingDisplay
     from kanerva.files import write_atomically

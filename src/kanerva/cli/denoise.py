@@ -18,7 +18,7 @@ def denoise(
     corruption: Corruption | None = None,
     iterations: int = 6,
     sample: bool = False,
-    out: Path = Path("runs/denoise.png"),
+    out: Path | None = None,
     episodes: int = 100,
     episode_length: int = 32,
     dataset: str | None = None,
@@ -41,7 +41,8 @@ def denoise(
             for your own.
         iterations: how often to read.
         sample: draw y, z and x as algorithm 1 does, instead of taking means.
-        out: where to save the picture: .png, or .gif for a film.
+        out: where to save the picture of --memory: .png, or .gif for a film; by default
+            runs/denoise.png.
         episodes: how many test episodes, without --memory.
         episode_length: items of each.
         dataset: another data set than the one the model was trained on.
@@ -66,6 +67,14 @@ def denoise(
             got="none",
             fix="Add --memory FOLDER.",
         )
+    if out is not None and not memory:
+        raise KanervaError(
+            "--out",
+            expected="--memory beside it: test episodes give numbers, no picture",
+            got="none",
+            fix="Add --memory FOLDER, or leave --out away.",
+        )
+    out = out or Path("runs/denoise.png")
     if memory:
         check_out(out, *memory, *query)
     model, card = load_remembering(checkpoint, device)
