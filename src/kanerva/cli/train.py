@@ -2,9 +2,13 @@
 
 import json as jsonlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kanerva.cli.options import choose_device, in_json
 from kanerva.training.config import Config
+
+if TYPE_CHECKING:
+    from kanerva.training.parallel import Parallel
 
 
 def train(
@@ -19,29 +23,44 @@ def train(
     json: bool = False,
 ) -> None:
     """Run, or go on with, a training; the command line calls it for the recipe of that name."""
-    from kanerva.cli.show import TrainingDisplay
     from kanerva.training.parallel import Parallel
-    from kanerva.training.run import Run
 
     folder = out or Path("runs") / recipe
     _check_folder(folder, resume)
     parallel = Parallel.from_environment(device and choose_device(device))
-    run = Run(config, folder, data=data, parallel=parallel)
-    if resume:
-        run.resume()
-    else:
-        run.start(recipe)
     quiet = json or not parallel.is_first
     try:
-        with TrainingDisplay(run, quiet=quiet, tensorboard=tensorboard) as display:
-            run.go(display.row)
-        agree = parallel.agree(run.step.flat.vector)
+        agree = _train(config, recipe, folder, data, resume, parallel, quiet, tensorboard)
     finally:
         parallel.close()
     if json and parallel.is_first:
         last = (folder / "metrics.jsonl").read_text().splitlines()[-1]
         report = {"folder": str(folder), **jsonlib.loads(last), "parameters_agree": agree}
         print(jsonlib.dumps(in_json(report)))
+
+
+def _train(
+    config: Config,
+    recipe: str,
+    folder: Path,
+    data: Path | None,
+    resume: bool,
+    parallel: "Parallel",
+    quiet: bool,
+    tensorboard: bool,
+) -> bool:
+    """The training itself; returns whether all processes ended with the same parameters."""
+    from kanerva.cli.show import TrainingDisplay
+    from kanerva.training.run import Run
+
+    run = Run(config, folder, data=data, parallel=parallel)
+    if resume:
+        run.resume()
+    else:
+        run.start(recipe)
+    with TrainingDisplay(run, quiet=quiet, tensorboard=tensorboard) as display:
+        run.go(display.row)
+    return parallel.agree(run.step.flat.vector)
 
 
 def _check_folder(folder: Path, resume: bool) -> None:

@@ -1,5 +1,6 @@
 """One process, or one of several that `torchrun` started."""
 
+import gc
 import os
 from dataclasses import dataclass
 
@@ -48,5 +49,11 @@ class Parallel:
         return torch.equal(extremes[0], -extremes[1])
 
     def close(self) -> None:
+        """Part from the peers, once nothing uses the model any more.
+
+        What DistributedDataParallel holds keeps threads of the process group alive. Those that
+        outlive the interpreter abort the process, now and then.
+        """
         if self.world > 1:
+            gc.collect()
             dist.destroy_process_group()
