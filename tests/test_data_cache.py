@@ -79,6 +79,6 @@ def test_nothing_is_left_behind_when_writing_fails(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.warns(UserWarning, match="No space left"):
+    with pytest.warns(UserWarning, match="no space left"):
         load_dataset(str(folder), "train")
     assert cached(folder) == []

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
     "sparse": {"errors"},
-    "data": {"errors"},
+    "data": {"errors", "files"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},

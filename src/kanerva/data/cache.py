@@ -7,7 +7,6 @@ and the size and time of every source file: a changed source is another file.
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +18,8 @@ from safetensors.numpy import save
 from kanerva.data.collection import Collection, bounds
 from kanerva.data.files import list_folder
 from kanerva.data.places import cache_folder
+from kanerva.errors import KanervaError
+from kanerva.files import write_atomically
 
 VERSION = 2
 """Raised when a reader makes other pixels, labels or splits from the same files."""
@@ -65,24 +66,14 @@ def store(path: Path, collection: Collection) -> None:
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
         metadata={"kanerva": json.dumps(header)},
     )
-    temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
+        write_atomically(path, data)
+    except KanervaError as error:
         warnings.warn(
-            f"data is read anew each time, for {path.parent} cannot be written ({error}); "
+            f"data is read anew each time, for {path.parent} cannot be written ({error.got}); "
             "set KANERVA_CACHE to a folder that can",
             stacklevel=2,
         )
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def _fingerprint(source: Path) -> list[tuple[str, int, int]]:

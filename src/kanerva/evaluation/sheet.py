@@ -32,6 +32,7 @@ def sheet(rows: dict[str, Tensor], *, scale: int = 2) -> Image.Image:
 
 
 def png(picture: Image.Image) -> bytes:
+    """What its PNG file holds."""
     stream = io.BytesIO()
     picture.save(stream, format="PNG")
     return stream.getvalue()

@@ -21,6 +21,7 @@ class Drawn(NamedTuple):
 
 
 def learning_curves(results: Results) -> Drawn:
+    """Figure learning_curves: test bounds while training."""
     machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
     groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
     figure = draw.curves(
@@ -31,6 +32,7 @@ def learning_curves(results: Results) -> Drawn:
 
 
 def train_kl(results: Results) -> Drawn:
+    """Figure train_kl: KL of y and of z while training."""
     machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
     groups = {
         "Kanerva Machine, KL of y": lines(machine, "kl_address"),
@@ -47,6 +49,7 @@ def train_kl(results: Results) -> Drawn:
 
 
 def reconstruction(results: Results) -> Drawn:
+    """Figure memory, left: what is read, and by which weights."""
     data = results["exhibits"]["omniglot"]["reconstruction"]
     named = {name: unpack(data[name]) for name in ("written", "read")}
     ours = (
@@ -57,6 +60,7 @@ def reconstruction(results: Results) -> Drawn:
 
 
 def repair(results: Results) -> Drawn:
+    """Figure memory, right: damaged images over readings."""
     data = results["exhibits"]["omniglot"]["repair"]
     measured = results["denoise"]
     errors = ", ".join(f"{error:.3f}" for error in measured["errors"])
@@ -68,6 +72,8 @@ def repair(results: Results) -> Drawn:
 
 
 def samples(data_set: str, num_classes: str) -> Callable[[Results], Drawn]:
+    """Figures prior-samples and cifar-prior-samples: what is generated after few classes."""
+
     def drawn(results: Results) -> Drawn:
         data = results["exhibits"][data_set]["samples"][num_classes]
         figure = draw.rows({name: unpack(row) for name, row in data.items()})
@@ -78,6 +84,7 @@ def samples(data_set: str, num_classes: str) -> Callable[[Results], Drawn]:
 
 
 def sample_classes(results: Results) -> Drawn:
+    """What prior-samples claims, counted by a classifier."""
     measured = results["samples"]
     groups = {}
     for num, shares in measured["classes"].items():
@@ -96,12 +103,15 @@ def sample_classes(results: Results) -> Drawn:
 
 
 def line(results: Results) -> Drawn:
+    """Figure interp: images between two, in weight space."""
     data = results["exhibits"]["omniglot"]["line"]
     figure = draw.rows({" " * number: unpack(row) for number, row in enumerate(data.values())})
     return Drawn(figure, "The ends are two written images; weights in between are mixed.", data)
 
 
 def fed_back(data_set: str) -> Callable[[Results], Drawn]:
+    """Figure iter_prior_vae, the control: a VAE has no memory to read again."""
+
     def drawn(results: Results) -> Drawn:
         data = results["exhibits"][data_set]["vae"]
         figure = draw.rows({name: unpack(row) for name, row in data.items()})
@@ -111,6 +121,7 @@ def fed_back(data_set: str) -> Callable[[Results], Drawn]:
 
 
 def covariance(results: Results) -> Drawn:
+    """Figure cov: full and diagonal U, episodes written in one call."""
     full = runs(results, "omniglot", "omniglot")
     diagonal = runs(results, "omniglot", "diagonal")
     groups = {"full covariance": lines(full, "bound"), "diagonal": lines(diagonal, "bound")}
@@ -120,6 +131,7 @@ def covariance(results: Results) -> Drawn:
 
 
 def covariance_online(results: Results) -> Drawn:
+    """Figure cov with all but the diagonal of U dropped after every item."""
     full, diagonal = (
         runs(results, "covariance", name) for name in ("full", "diagonal after every item")
     )
@@ -136,6 +148,7 @@ def covariance_online(results: Results) -> Drawn:
 
 
 def contest(results: Results) -> Drawn:
+    """Figure capacity, left: training against other memories."""
     titles = results["compare"]["runs"]
     names = list(dict.fromkeys(title.split(" seed")[0] for title in titles))
     groups = {name: lines(runs(results, "compare", name), "bound") for name in names}
@@ -145,6 +158,7 @@ def contest(results: Results) -> Drawn:
 
 
 def capacity(results: Results) -> Drawn:
+    """Figure capacity, right: bounds at other lengths and class counts."""
     measured = results["compare"]["capacity"]
     groups = {
         f"{name}, {classes if classes == 'all' else classes + ' classes'}": (
@@ -162,6 +176,7 @@ def capacity(results: Results) -> Drawn:
 
 
 def cifar_curves(results: Results) -> Drawn:
+    """Figure cifar-train: bounds while training."""
     machine, vae = (runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
     groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS)

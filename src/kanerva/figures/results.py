@@ -24,6 +24,7 @@ def load_results(folder: Path) -> Results:
 
 
 def broken(path: Path, what: str) -> KanervaError:
+    """The error for results that are there but of another form."""
     return KanervaError(
         "--results",
         expected="JSON objects in its files",

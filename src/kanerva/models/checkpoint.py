@@ -80,6 +80,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def not_ours(path: Path, what: str) -> KanervaError:
+    """The error for a file that is whole but holds something else."""
     return KanervaError(
         "checkpoint",
         expected="metadata as kanerva writes it",
