@@ -65,7 +65,9 @@ def test_paper_may_have_any_grey(drawings, tmp_path, paper, ink):
 def test_rough_paper_is_paper_and_a_blank_page_blank(drawings, tmp_path):
     path = drawings / "03.png"
     rng = np.random.default_rng(0)
-    rough = np.asarray(Image.open(path)) * (rng.uniform(200, 240, (140, 140)) / 255)
+    rough = np.asarray(Image.open(path)) * (
+        np.kron(rng.uniform(200, 240, (28, 28)), np.ones((5, 5))) / 255
+    )
     Image.fromarray(rough.astype(np.uint8)).save(tmp_path / "1.png")
     Image.fromarray(rng.integers(250, 253, (140, 140)).astype(np.uint8)).save(tmp_path / "2.png")
     floats = np.asarray(Image.open(path)).astype(np.float32) / 255
@@ -73,7 +75,8 @@ def test_rough_paper_is_paper_and_a_blank_page_blank(drawings, tmp_path):
     usual, rough, blank, floating = read_images(
         [path, tmp_path], image_shape=(1, 28, 28), binary=True
     )[0]
-    assert (usual != rough).float().mean() < 0.06
+    assert rough[usual == 0].mean() < 0.01
+    assert rough[usual == 1].mean() > 0.6  # strokes are thinner there, not gone
     assert blank.sum() == 0
     assert torch.equal(floating, usual)
 
