@@ -1,0 +1,72 @@
+"""Checks of plain arguments: whole numbers, numbers in a range, one of several words.
+
+Every check raises a `KanervaError` that names the argument, what was expected, what came, and a fix.
+Nothing here needs torch, so that configs and the command line can use it.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable
+from numbers import Real
+
+from kanerva.errors import KanervaError
+
+
+def check_integer(
+    argument: str, value: object, *, at_least: int = 1, at_most: int | None = None, fix: str
+) -> None:
+    """A whole number in a range; `True` and `1.0` are not whole numbers here."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if is_integer and at_least <= value and (at_most is None or value <= at_most):
+        return
+    limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    raise KanervaError(argument, expected=f"a whole number {limits}", got=repr(value), fix=fix)
+
+
+def check_number(
+    argument: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    fix: str,
+) -> None:
+    """A finite number in a range."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if (
+        is_number
+        and math.isfinite(value)
+        and (above is None or value > above)
+        and (at_least is None or value >= at_least)
+        and (at_most is None or value <= at_most)
+    ):
+        return
+    limits = [
+        f"{word} {limit:g}"
+        for word, limit in (("above", above), ("at least", at_least), ("at most", at_most))
+        if limit is not None
+    ]
+    expected = f"a finite number {' and '.join(limits)}".strip()
+    raise KanervaError(argument, expected=expected, got=repr(value), fix=fix)
+
+
+def check_one_of(
+    argument: str, value: object, choices: Iterable[str], *, fix: str | None = None
+) -> None:
+    """One of several words; the error names the nearest one."""
+    known = tuple(choices)
+    if isinstance(value, str) and value in known:
+        return
+    raise KanervaError(
+        argument,
+        expected=f"one of {', '.join(known)}",
+        got=repr(value),
+        fix=nearest(value, known) or fix or f"Choose one of: {', '.join(known)}.",
+    )
+
+
+def nearest(value: object, known: Iterable[str]) -> str | None:
+    """The question "did you mean ...?" for a word that is close to a known one."""
+    near = difflib.get_close_matches(str(value), list(known), n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else None
