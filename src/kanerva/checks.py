@@ -1,13 +1,12 @@
 """Checks of plain arguments: whole numbers, numbers in a range, one of several words.
 
-Every check raises a `KanervaError` that names the argument, what was expected, what came, and a fix.
-Nothing here needs torch, so that configs and the command line can use it.
+Every check raises a `KanervaError` that names the argument, what was expected, what came, and a
+fix. Nothing here needs torch, so that configs and the command line can use it.
 """
 
 import difflib
 import math
 from collections.abc import Iterable
-from numbers import Real
 
 from kanerva.errors import KanervaError
 
@@ -16,8 +15,12 @@ def check_integer(
     argument: str, value: object, *, at_least: int = 1, at_most: int | None = None, fix: str
 ) -> None:
     """A whole number in a range; `True` and `1.0` are not whole numbers here."""
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if is_integer and at_least <= value and (at_most is None or value <= at_most):
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and at_least <= value
+        and (at_most is None or value <= at_most)
+    ):
         return
     limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
     raise KanervaError(argument, expected=f"a whole number {limits}", got=repr(value), fix=fix)
@@ -33,9 +36,9 @@ def check_number(
     fix: str,
 ) -> None:
     """A finite number in a range."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
     if (
-        is_number
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
         and math.isfinite(value)
         and (above is None or value > above)
         and (at_least is None or value >= at_least)
