@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -29,8 +30,8 @@ from kanerva.training.config import TrainingConfig
 from kanerva.training.step import TrainingStep
 
 B, T, K, C, Y = 3, 5, 12, 6, 4
-CODER = {"num_filters": 4, "code_size": C, "num_rows": K}
-NETS = {"address_code_size": Y, "hidden_size": 16}
+CODER: dict[str, Any] = {"num_filters": 4, "code_size": C, "num_rows": K}
+NETS: dict[str, Any] = {"address_code_size": Y, "hidden_size": 16}
 DNC_SIZES = DNCConfig(**CODER, **NETS, bottom_up=False)
 LRUA_SIZES = LRUAConfig(**CODER, **NETS, bottom_up=False)
 DYNAMIC_SIZES = DynamicConfig(**CODER)

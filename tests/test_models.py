@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -26,8 +27,14 @@ from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.model import Model
 from kanerva.models.nets import FromPixels, ToPixels
 
-CODER = {"num_filters": 4, "code_size": 6}
-SMALL = {**CODER, "num_rows": 7, "key_size": 5, "address_code_size": 4, "hidden_size": 10}
+CODER: dict[str, Any] = {"num_filters": 4, "code_size": 6}
+SMALL: dict[str, Any] = {
+    **CODER,
+    "num_rows": 7,
+    "key_size": 5,
+    "address_code_size": 4,
+    "hidden_size": 10,
+}
 
 
 def small(seed: int = 0, **options) -> KanervaMachine:
@@ -350,7 +357,7 @@ def test_configs_survive_json():
 )
 def test_configs_have_only_the_options_that_their_model_uses(kind, option):
     with pytest.raises(TypeError, match=option):
-        CONFIGS[kind](**{option: 3})
+        CONFIGS[kind](**{option: 3})  # pyright: ignore
     with pytest.raises(KanervaError, match=option):
         config_from_dict({"kind": kind, option: 3})
 
@@ -366,7 +373,7 @@ def test_configs_have_only_the_options_that_their_model_uses(kind, option):
 )
 def test_misspelled_options_are_refused(option, value, near):
     with pytest.raises(KanervaError, match=f"Did you mean '{near}'"):
-        ModelConfig(**{option: value})
+        ModelConfig(**{option: value})  # pyright: ignore
 
 
 @pytest.mark.parametrize("shape", [(1, 28), (1, 28, 28, 1), [1, 28, 28], (1, 7, 28), (0, 28, 28)])
@@ -379,7 +386,7 @@ def test_image_shapes_have_three_sizes(shape):
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
 def test_counts_are_whole_numbers(option, value):
     with pytest.raises(KanervaError, match=option):
-        ModelConfig(**{option: value})
+        ModelConfig(**{option: value})  # pyright: ignore
 
 
 class TestFiles:
