@@ -165,13 +165,13 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
         "factor",
         "rank = 2",
     ),
-    "query of another K": (lambda: predict(prior, W[:, 1:]), "weights", "rows K"),
-    "query with NaN": (lambda: recall(prior, poisoned(W, torch.nan)), "weights", "finite"),
-    "query in float32": (lambda: recall(prior, W.float()), "weights", "float64"),
+    "reading with another K": (lambda: predict(prior, W[:, 1:]), "weights", "rows K"),
+    "reading with NaN": (lambda: recall(prior, poisoned(W, torch.nan)), "weights", "finite"),
+    "reading in float32": (lambda: recall(prior, W.float()), "weights", "float64"),
     "prediction without noise": (lambda: predict(prior, W, noise_var=0), "noise_var", "positive"),
     "memory matrix of another C": (
         lambda: log_prob(prior, case.mean[:, 1:]),
-        "memory",
+        "matrix",
         "code size C",
     ),
     "KL to another K": (

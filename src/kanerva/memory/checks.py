@@ -14,10 +14,10 @@ from torch import Tensor
 from kanerva.errors import KanervaError
 from kanerva.linalg import (
     WORKING_DTYPE,
+    is_capturing_graph,
     is_positive_definite,
-    is_recording,
     smallest_eigenvalue,
-    widen,
+    to_float64,
 )
 
 
@@ -117,7 +117,7 @@ def alike(**things: HasDtypeAndDevice) -> None:
 
 def finite(argument: str, tensor: Tensor) -> None:
     """No NaN and no infinity. One cheap pass: a sum is finite unless something in it is not."""
-    if is_recording(tensor) or math.isfinite(tensor.detach().sum().item()):
+    if is_capturing_graph(tensor) or math.isfinite(tensor.detach().sum().item()):
         return
     bad = ~tensor.isfinite()
     if bad.any():
@@ -131,7 +131,7 @@ def finite(argument: str, tensor: Tensor) -> None:
 
 
 def positive(argument: str, tensor: Tensor) -> None:
-    if not is_recording(tensor) and not bool((tensor > 0).all()):
+    if not is_capturing_graph(tensor) and not bool((tensor > 0).all()):
         raise KanervaError(
             argument,
             expected="positive values",
@@ -141,7 +141,7 @@ def positive(argument: str, tensor: Tensor) -> None:
 
 
 def not_negative(argument: str, tensor: Tensor) -> None:
-    if not is_recording(tensor) and not bool((tensor >= 0).all()):
+    if not is_capturing_graph(tensor) and not bool((tensor >= 0).all()):
         raise KanervaError(
             argument,
             expected="values of at least zero",
@@ -164,7 +164,7 @@ def positive_scalar(argument: str, value: object, like: Tensor) -> Tensor:
     """A positive number, or a learned one (a tensor of no dimensions), widened."""
     if isinstance(value, Tensor) and value.is_floating_point() and value.dim() == 0:
         float_tensor(argument, value, "()", min_dims=0)
-        scalar = widen(value).to(like.device)
+        scalar = to_float64(value).to(like.device)
     elif isinstance(value, Real) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -176,7 +176,7 @@ def positive_scalar(argument: str, value: object, like: Tensor) -> Tensor:
     else:
         got = f"shape {tuple(value.shape)}, {value.dtype}" if isinstance(value, Tensor) else value
         raise _bad_scalar(argument, str(got))
-    if not is_recording(scalar) and not SMALLEST < scalar.item() < LARGEST:
+    if not is_capturing_graph(scalar) and not SMALLEST < scalar.item() < LARGEST:
         raise _bad_scalar(argument, str(scalar.item()))
     return scalar
 
@@ -204,7 +204,7 @@ def square(argument: str, matrix: Tensor) -> None:
 
 def positive_definite(argument: str, matrix: Tensor) -> None:
     """Symmetric to rounding, and positive definite."""
-    if is_recording(matrix) or matrix.numel() == 0:
+    if is_capturing_graph(matrix) or matrix.numel() == 0:
         return
     matrix = matrix.detach()
     largest = matrix.abs().amax((-2, -1))
@@ -216,7 +216,7 @@ def positive_definite(argument: str, matrix: Tensor) -> None:
             got=f"entries that differ from their mirror image by up to {asymmetry.max().item():g}",
             fix=f"Symmetrise it: ({argument} + {argument}.mT) / 2.",
         )
-    wide = widen(matrix)
+    wide = to_float64(matrix)
     if not is_positive_definite(wide):
         raise KanervaError(
             argument,

@@ -11,7 +11,7 @@ from kanerva.errors import KanervaError
 from kanerva.memory import checks
 from kanerva.memory.state import MemoryState, check_memory
 
-BLOCK = 4096
+BLOCK_SIZE = 4096
 """Items widened to float64 at a time: a block's copy stays in the cache."""
 
 
@@ -22,7 +22,7 @@ class Episode(NamedTuple):
     """W, (..., T, K)."""
     codes: Tensor
     """Z, (..., T, C)."""
-    noise: Tensor
+    noise_var: Tensor
     """Diagonal of Sigma_xi (+ Sigma_Q when codes are uncertain), (..., T)."""
 
     @property
@@ -39,20 +39,22 @@ class Episode(NamedTuple):
             Episode,
             self.weights.split(size, dim=-2),
             self.codes.split(size, dim=-2),
-            self.noise.split(size, dim=-1),
+            self.noise_var.split(size, dim=-1),
         )
 
     def chunks(self, size: int) -> Iterator["Episode"]:
         """Blocks in float64, `size` items each; many small ones are widened together."""
-        for block in self.blocks(max(size, BLOCK - BLOCK % size)):
-            yield from block.widened().blocks(size)
+        for block in self.blocks(max(size, BLOCK_SIZE - BLOCK_SIZE % size)):
+            yield from block.to_float64().blocks(size)
 
-    def widened(self) -> "Episode":
-        return Episode(linalg.widen(self.weights), linalg.widen(self.codes), self.noise)
+    def to_float64(self) -> "Episode":
+        return Episode(
+            linalg.to_float64(self.weights), linalg.to_float64(self.codes), self.noise_var
+        )
 
-    def by_column(self) -> "Episode":
+    def split_columns(self) -> "Episode":
         """For a batch (..., C) of memories with one column each; the noise is there already."""
-        return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise)
+        return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise_var)
 
 
 def checked_episode(
@@ -71,11 +73,11 @@ def checked_episode(
     checks.broadcastable(weights=weights.shape[:-2], codes=codes.shape[:-2])
     checks.finite("weights", weights)
     checks.finite("codes", codes)
-    noise = checks.positive_scalar("noise_var", noise_var, like=weights)
-    return Episode(weights, codes, _noise(noise, code_var, weights, codes, per_column))
+    scalar = checks.positive_scalar("noise_var", noise_var, like=weights)
+    return Episode(weights, codes, _item_noise_var(scalar, code_var, weights, codes, per_column))
 
 
-def check_fits(state: MemoryState, episode: Episode) -> None:
+def check_episode_fits(state: MemoryState, episode: Episode) -> None:
     """The episode's K, C, dtype, device and batch are those of the memory."""
     check_weights(state, episode.weights)
     checks.size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
@@ -94,8 +96,12 @@ def check_weights(state: MemoryState, weights: Tensor) -> None:
     checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
 
 
-def _noise(
-    noise: Tensor, code_var: Tensor | float | None, weights: Tensor, codes: Tensor, per_column: bool
+def _item_noise_var(
+    noise_var: Tensor,
+    code_var: Tensor | float | None,
+    weights: Tensor,
+    codes: Tensor,
+    per_column: bool,
 ) -> Tensor:
     """Sigma_xi + Sigma_Q of appendix F (app:dist-update), as its diagonal.
 
@@ -106,7 +112,7 @@ def _noise(
     """
     T, C = codes.shape[-2:]
     if code_var is None:
-        return noise.expand(1, T) if per_column else noise.expand(T)
+        return noise_var.expand(1, T) if per_column else noise_var.expand(T)
     if isinstance(code_var, Real) and not isinstance(code_var, bool):
         code_var = weights.new_full((), float(code_var))
     checks.float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
@@ -114,7 +120,7 @@ def _noise(
     checks.alike(weights=weights, code_var=code_var)
     checks.finite("code_var", code_var)
     checks.not_negative("code_var", code_var)
-    total = noise + linalg.widen(code_var)
+    total = noise_var + linalg.to_float64(code_var)
 
     item_dims = max(weights.dim(), codes.dim()) - 1
     if total.dim() == 0:

@@ -10,9 +10,13 @@ from kanerva.errors import KanervaError
 from kanerva.memory import checks
 from kanerva.memory.episode import checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.write import Statistics, posterior, statistics
+from kanerva.memory.write import (
+    SufficientStatistics,
+    posterior_from_statistics,
+    sufficient_statistics,
+)
 
-ROUNDING = 1e-6
+ROUNDING_TOLERANCE = 1e-6
 """How far below zero, relative to the whole, what is left may fall. Weights that a network computed
 again in float32 differ by that much from those that were written."""
 
@@ -32,7 +36,7 @@ class Evidence:
     """W' Z / noise, (..., K, C)."""
     count: int
     """Items in each memory of the batch."""
-    peak: Tensor | None = None
+    largest_entry: Tensor | None = None
     """Largest entry that passed through here: rounding is relative to it, not to what is left."""
 
     def __post_init__(self) -> None:
@@ -52,10 +56,10 @@ class Evidence:
                 fix="Make evidence with Evidence.of(weights, codes).",
             )
         largest = [part.detach().abs().amax() for part in (self.gram, self.cross) if part.numel()]
-        if self.peak is not None:
-            largest.append(self.peak)
+        if self.largest_entry is not None:
+            largest.append(self.largest_entry)
         if largest:
-            object.__setattr__(self, "peak", torch.stack(largest).amax())
+            object.__setattr__(self, "largest_entry", torch.stack(largest).amax())
 
     @classmethod
     def of(
@@ -68,7 +72,7 @@ class Evidence:
     ) -> "Evidence":
         """The evidence of an episode: weights (..., T, K), codes (..., T, C), as in `condition`."""
         episode = checked_episode(weights, codes, noise_var, code_var)
-        return cls(*statistics(episode), count=episode.num_items)
+        return cls(*sufficient_statistics(episode), count=episode.num_items)
 
     @property
     def num_rows(self) -> int:
@@ -86,7 +90,10 @@ class Evidence:
             return NotImplemented
         self._check_same_sizes(other)
         return Evidence(
-            self.gram + other.gram, self.cross + other.cross, self.count + other.count, self.peak
+            self.gram + other.gram,
+            self.cross + other.cross,
+            self.count + other.count,
+            self.largest_entry,
         )
 
     def __radd__(self, other: object) -> "Evidence":
@@ -101,12 +108,12 @@ class Evidence:
         count = self.count - other.count
         gram, cross = self.gram - other.gram, self.cross - other.cross
         if count < 0:
-            raise _never_written(f"{other.count} items to forget, of {self.count} written")
-        if not linalg.is_recording(gram):
+            raise _not_written_error(f"{other.count} items to forget, of {self.count} written")
+        if not linalg.is_capturing_graph(gram):
             self._check_remainder(gram, cross, count)
         if count == 0:
             gram, cross = torch.zeros_like(gram), torch.zeros_like(cross)
-        return Evidence(gram, cross, count, self.peak)
+        return Evidence(gram, cross, count, self.largest_entry)
 
     def posterior(self, prior: MemoryState) -> MemoryState:
         """The memory after these items: equal to `condition` on them.
@@ -125,13 +132,13 @@ class Evidence:
                 got=str(self.gram.device),
                 fix="Move the memory: prior.to(evidence.gram.device).",
             )
-        gram, cross = linalg.widen(self.gram), linalg.widen(self.cross)
+        gram, cross = linalg.to_float64(self.gram), linalg.to_float64(self.cross)
         if prior.per_column:
-            by_column = Statistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
-            return posterior(prior._by_column(), by_column)._from_columns()
+            columns = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
+            return posterior_from_statistics(prior._split_columns(), columns)._join_columns()
         if self.count == 0:
-            return prior._with_batch(batch)
-        return posterior(prior, Statistics(gram, cross))
+            return prior._expand_batch(batch)
+        return posterior_from_statistics(prior, SufficientStatistics(gram, cross))
 
     def _check_same_sizes(self, other: "Evidence") -> None:
         checks.size("evidence", other.gram, -1, self.num_rows, "K of the evidence on the left")
@@ -141,18 +148,18 @@ class Evidence:
 
     def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
         """What is left is the evidence of `count` items: no direction has less than none."""
-        if self.peak is None:
+        if self.largest_entry is None:
             return  # an empty batch
-        slack = ROUNDING * self.num_rows * self.peak.item()
+        slack = ROUNDING_TOLERANCE * self.num_rows * self.largest_entry.item()
         lowest = linalg.smallest_eigenvalue(gram.detach()).min().item()
         if lowest < -slack:
-            raise _never_written(f"a remainder with a negative eigenvalue, {lowest:.3g}")
+            raise _not_written_error(f"a remainder with a negative eigenvalue, {lowest:.3g}")
         left = max(gram.abs().max().item(), cross.abs().max().item())
         if count == 0 and left > slack:
-            raise _never_written(f"no items left, but evidence of up to {left:.3g}")
+            raise _not_written_error(f"no items left, but evidence of up to {left:.3g}")
 
 
-def _never_written(got: str) -> KanervaError:
+def _not_written_error(got: str) -> KanervaError:
     return KanervaError(
         "evidence",
         expected="to forget only items that were written here",
