@@ -40,9 +40,10 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         factor, still_failed = torch.linalg.cholesky_ex(shifted)
         if not bool(still_failed.any()):
             warnings.warn(
-                f"{name} was not positive definite to rounding; added {jitter:g} of its mean "
-                "diagonal. The weights are so large against the noise that the result is that of "
-                "noisier items: raise noise_var or scale the weights down.",
+                f"{name} was not positive definite because of rounding; added {jitter:g} of its "
+                "mean diagonal. The weights are very large compared with the noise, and the result "
+                "is as if the items had a little more noise. Raise noise_var or scale the weights "
+                "down to avoid this.",
                 JitterWarning,
                 stacklevel=2,
             )
@@ -51,7 +52,8 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         name,
         expected="a positive definite matrix",
         got=f"one that has no Cholesky factor even with a jitter of {JITTERS[-1]:g}",
-        fix="Raise noise_var, scale the weights down, or check the covariance for mistakes.",
+        fix="Raise noise_var to 10 times its value or divide the weights by 10; if that does not "
+        "help, check the covariance for mistakes.",
     )
 
 

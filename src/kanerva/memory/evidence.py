@@ -6,10 +6,18 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.episode import checked_episode
 from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+    check_square,
+)
 from kanerva.memory.write import (
     SufficientStatistics,
     posterior_from_statistics,
@@ -40,21 +48,20 @@ class Evidence:
     """Largest entry that passed through here: rounding is relative to it, not to what is left."""
 
     def __post_init__(self) -> None:
-        checks.float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
-        checks.float_tensor("cross", self.cross, "(..., K, C)", min_dims=2)
-        checks.square("gram", self.gram)
-        checks.size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
-        checks.alike(gram=self.gram, cross=self.cross)
-        checks.broadcastable(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
-        checks.finite("gram", self.gram)
-        checks.finite("cross", self.cross)
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
-            raise KanervaError(
-                "count",
-                expected="a whole number of items, at least 0",
-                got=repr(self.count),
-                fix="Make evidence with Evidence.of(weights, codes).",
-            )
+        check_float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
+        check_float_tensor("cross", self.cross, "(..., K, C)", min_dims=2)
+        check_square("gram", self.gram)
+        check_size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
+        check_same_dtype_and_device(gram=self.gram, cross=self.cross)
+        broadcast_batches(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
+        check_finite("gram", self.gram)
+        check_finite("cross", self.cross)
+        check_integer(
+            "count",
+            self.count,
+            at_least=0,
+            fix="Make the evidence with Evidence.of(weights, codes), which counts the items.",
+        )
         largest = [part.detach().abs().amax() for part in (self.gram, self.cross) if part.numel()]
         if self.largest_entry is not None:
             largest.append(self.largest_entry)
@@ -122,9 +129,13 @@ class Evidence:
         `condition`'s default, whatever the prior has.
         """
         check_memory("prior", prior)
-        checks.size("evidence", self.gram, -1, prior.num_rows, "the memory's rows K")
-        checks.size("evidence", self.cross, -1, prior.code_size, "the memory's code size C")
-        batch = checks.broadcastable(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
+        K, C = prior.num_rows, prior.code_size
+        fix = (
+            "Make the evidence from weights and codes that fit this memory, or pass another prior."
+        )
+        check_size("evidence", self.gram, -1, K, "the memory's rows K", fix=fix)
+        check_size("evidence", self.cross, -1, C, "the memory's code size C", fix=fix)
+        batch = broadcast_batches(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
         if self.gram.device != prior.device:
             raise KanervaError(
                 "evidence",
@@ -141,10 +152,13 @@ class Evidence:
         return posterior_from_statistics(prior, SufficientStatistics(gram, cross))
 
     def _check_same_sizes(self, other: "Evidence") -> None:
-        checks.size("evidence", other.gram, -1, self.num_rows, "K of the evidence on the left")
-        checks.size("evidence", other.cross, -1, self.code_size, "C of the evidence on the left")
-        checks.alike(left=self.gram, right=other.gram)
-        checks.broadcastable(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
+        K, C = self.num_rows, self.code_size
+        fix = "Add and subtract evidence for one memory only: the same rows K and code size C."
+        check_size("evidence", other.gram, -1, K, "K of the evidence on the left", fix=fix)
+        check_size("evidence", other.cross, -1, C, "C of the evidence on the left", fix=fix)
+        fix = "Make both with Evidence.of, from weights and codes on one device."
+        check_same_dtype_and_device(left=self.gram, right=other.gram, fix=fix)
+        broadcast_batches(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
 
     def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
         """What is left is the evidence of `count` items: no direction has less than none."""
@@ -164,5 +178,5 @@ def _not_written_error(got: str) -> KanervaError:
         "evidence",
         expected="to forget only items that were written here",
         got=got,
-        fix="Subtract exactly the evidence that was added: same weights, codes and noise.",
+        fix="Subtract exactly the evidence that was added: the same weights, codes and noise.",
     )

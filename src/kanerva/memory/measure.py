@@ -7,10 +7,16 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
-from kanerva.memory import checks
 from kanerva.memory.covariance import FullCovariance
 from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+)
 from kanerva.memory.write import innovation, write_episode
 
 
@@ -39,12 +45,12 @@ def sample_memory(
 def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     """log p(M) of a matrix (..., K, C) under the memory, in nats."""
     check_memory("memory", memory)
-    checks.float_tensor("matrix", matrix, "(..., K, C)", min_dims=2)
-    checks.size("matrix", matrix, -2, memory.num_rows, "the memory's rows K")
-    checks.size("matrix", matrix, -1, memory.code_size, "the memory's code size C")
-    checks.alike(memory=memory, matrix=matrix)
-    checks.broadcastable(memory=memory.batch_shape, matrix=matrix.shape[:-2])
-    checks.finite("matrix", matrix)
+    check_float_tensor("matrix", matrix, "(..., K, C)", min_dims=2)
+    check_size("matrix", matrix, -2, memory.num_rows, "the memory's rows K")
+    check_size("matrix", matrix, -1, memory.code_size, "the memory's code size C")
+    check_same_dtype_and_device(memory=memory, matrix=matrix)
+    broadcast_batches(memory=memory.batch_shape, matrix=matrix.shape[:-2])
+    check_finite("matrix", matrix)
     if memory.per_column:
         return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
     value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, _cov_factor(memory))
@@ -58,10 +64,14 @@ def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
     """
     check_memory("posterior", posterior)
     check_memory("prior", prior)
-    checks.size("prior", prior._mean, -2, posterior.num_rows, "the posterior's rows K")
-    checks.size("prior", prior._mean, -1, posterior.code_size, "the posterior's code size C")
-    checks.alike(posterior=posterior, prior=prior)
-    checks.broadcastable(posterior=posterior.batch_shape, prior=prior.batch_shape)
+    K, C = posterior.num_rows, posterior.code_size
+    fix = (
+        "Compare memories of the same sizes: pass the memory that this posterior was written into."
+    )
+    check_size("prior", prior._mean, -2, K, "the posterior's rows K", fix=fix)
+    check_size("prior", prior._mean, -1, C, "the posterior's code size C", fix=fix)
+    check_same_dtype_and_device(posterior=posterior, prior=prior)
+    broadcast_batches(posterior=posterior.batch_shape, prior=prior.batch_shape)
     if posterior.per_column or prior.per_column:
         return memory_kl(posterior._split_columns(), prior._split_columns()).sum(-1)
     nats = matrix_normal.kl(

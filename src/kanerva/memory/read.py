@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
-from kanerva.memory import checks
 from kanerva.memory.episode import BLOCK_SIZE, check_weights
 from kanerva.memory.state import MemoryState
+from kanerva.memory.tensor_checks import broadcast_batches, check_finite, checked_noise_var
 
 
 class Prediction(NamedTuple):
@@ -23,7 +23,7 @@ class Prediction(NamedTuple):
 def recall(memory: MemoryState, weights: Tensor) -> Tensor:
     """w' R (..., T, C): the mean of eq:z_prior with R in the place of M (section 3.4)."""
     check_weights(memory, weights)
-    checks.finite("weights", weights)
+    check_finite("weights", weights)
     return _recall(memory, weights)
 
 
@@ -34,8 +34,8 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
     memory has heard nothing about: it lies between `noise_var` and that of the prior.
     """
     check_weights(memory, weights)
-    checks.finite("weights", weights)
-    noise = checks.positive_scalar("noise_var", noise_var, like=weights)
+    check_finite("weights", weights)
+    noise = checked_noise_var(noise_var, like=weights)
     if memory.per_column:
         var = _recall_var(memory._split_columns(), weights.unsqueeze(-3)).mT
     else:
@@ -50,7 +50,7 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     few = weights.shape[-2] <= BLOCK_SIZE
     if few or needs_grad or weights.dtype == linalg.WORKING_DTYPE:
         return (linalg.to_float64(weights) @ R).to(state.dtype)
-    batch = checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+    batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)
     recalled = torch.empty(shape, dtype=state.dtype, device=state.device)
     # Buffers for whole blocks: fresh memory for each would cost as much as the product.
@@ -68,5 +68,5 @@ def _recall_var(state: MemoryState, weights: Tensor) -> Tensor:
     """w' U w, (..., T), in float64."""
     blocks = map(linalg.to_float64, weights.split(BLOCK_SIZE, dim=-2))
     var = torch.cat([(state.row_cov.cross_cov(W) * W).sum(-1) for W in blocks], dim=-1)
-    batch = checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+    batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     return var.expand(*batch, -1)  # episodes that share weights share a covariance

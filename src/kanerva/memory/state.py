@@ -7,8 +7,14 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.covariance import FullCovariance, RowCovariance
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+)
 
 
 class MemoryState:
@@ -33,19 +39,23 @@ class MemoryState:
 
     def __init__(self, mean: Tensor, cov: Tensor | RowCovariance) -> None:
         row_cov = cov if isinstance(cov, RowCovariance) else FullCovariance(cov)
-        checks.float_tensor("mean", mean, "(..., K, C)", min_dims=2)
+        check_float_tensor("mean", mean, "(..., K, C)", min_dims=2)
         row_cov.check()
-        checks.alike(mean=mean, cov=row_cov)
-        checks.finite("mean", mean)
-        checks.size("mean", mean, -2, row_cov.num_rows, "the K rows of cov")
+        check_same_dtype_and_device(
+            mean=mean,
+            cov=row_cov,
+            fix=f"Make the tensors of cov with dtype={mean.dtype}, device={str(mean.device)!r}.",
+        )
+        check_finite("mean", mean)
+        check_size("mean", mean, -2, row_cov.num_rows, "the K rows of cov")
         if mean.shape[-2] == 0 or mean.shape[-1] == 0:
             raise KanervaError(
                 "mean",
                 expected="at least one row and one column",
                 got=f"shape {tuple(mean.shape)}",
-                fix="Choose K and C of at least 1.",
+                fix="Give the memory at least one row and one column: K and C of at least 1.",
             )
-        batch = checks.broadcastable(mean=mean.shape[:-2], cov=row_cov.batch_shape)
+        batch = broadcast_batches(mean=mean.shape[:-2], cov=row_cov.batch_shape)
         self._set_fields(
             _float64_copy(mean).expand(*batch, *mean.shape[-2:]),
             row_cov.map_tensors(_float64_copy).expand_batch(batch),
@@ -169,7 +179,7 @@ def check_memory(argument: str, value: object) -> None:
             argument,
             expected="a MemoryState",
             got=type(value).__name__,
-            fix="A memory is a distribution: MemoryState(mean, cov), with torch.eye(K) to start.",
+            fix="Pass MemoryState(mean, cov); torch.eye(K) is a covariance to start with.",
         )
 
 

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
-from kanerva.memory import checks
+from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.tensor_checks import broadcast_batches
 
 
 def condition(
@@ -54,7 +55,11 @@ def condition(
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_episode_fits(prior, episode)
     if chunk is not None:
-        checks.positive_integer("chunk", chunk)
+        check_integer(
+            "chunk",
+            chunk,
+            fix="Pass 1 to write one item at a time, or None to write the whole episode at once.",
+        )
     if per_column:
         return write_episode(prior._split_columns(), episode.split_columns(), chunk)._join_columns()
     return write_episode(prior, episode, chunk)
@@ -62,7 +67,7 @@ def condition(
 
 def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:
     if episode.num_items == 0:
-        batch = checks.broadcastable(
+        batch = broadcast_batches(
             memory=state.batch_shape,
             weights=episode.weights.shape[:-2],
             codes=episode.codes.shape[:-2],

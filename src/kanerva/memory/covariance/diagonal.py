@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import check_finite, check_float_tensor, check_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,6 @@ class DiagonalCovariance(RowCovariance):
         return DiagonalCovariance(columns.expand(*self.batch_shape, num_columns, -1))
 
     def check(self) -> None:
-        checks.float_tensor("variances", self.variances, "(..., K)", min_dims=1)
-        checks.finite("variances", self.variances)
-        checks.positive("variances", self.variances)
+        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        check_finite("variances", self.variances)
+        check_positive("variances", self.variances)

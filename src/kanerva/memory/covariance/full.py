@@ -7,8 +7,13 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import (
+    check_finite,
+    check_float_tensor,
+    check_positive_definite,
+    check_square,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class FullCovariance(RowCovariance):
         return FullCovariance(columns.expand(*self.batch_shape, num_columns, -1, -1))
 
     def check(self) -> None:
-        checks.float_tensor("cov", self.matrix, "(..., K, K)", min_dims=2)
-        checks.square("cov", self.matrix)
-        checks.finite("cov", self.matrix)
-        checks.positive_definite("cov", self.matrix)
+        check_float_tensor("cov", self.matrix, "(..., K, K)", min_dims=2)
+        check_square("cov", self.matrix)
+        check_finite("cov", self.matrix)
+        check_positive_definite("cov", self.matrix)

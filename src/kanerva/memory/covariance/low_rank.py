@@ -7,9 +7,15 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import (
+    check_finite,
+    check_float_tensor,
+    check_positive,
+    check_same_dtype_and_device,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +114,25 @@ class LowRankCovariance(RowCovariance):
         return columns.expand_batch(batch)
 
     def check(self) -> None:
-        checks.float_tensor("variances", self.variances, "(..., K)", min_dims=1)
-        checks.finite("variances", self.variances)
-        checks.positive("variances", self.variances)
-        checks.positive_integer("rank", self.rank)
+        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        check_finite("variances", self.variances)
+        check_positive("variances", self.variances)
+        check_integer(
+            "rank",
+            self.rank,
+            fix="Pass the number of items that the covariance keeps exactly, for example rank=8.",
+        )
         if self.factor is None:
             return
-        checks.float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)
-        checks.alike(variances=self.variances, factor=self.factor)
-        checks.finite("factor", self.factor)
-        if self.factor.shape[-2] != self.num_rows or self.factor.shape[-1] > self.rank:
+        check_float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)
+        check_same_dtype_and_device(variances=self.variances, factor=self.factor)
+        check_finite("factor", self.factor)
+        num_columns = self.factor.shape[-1]
+        if self.factor.shape[-2] != self.num_rows or num_columns > self.rank:
             raise KanervaError(
                 "factor",
                 expected=f"shape (..., {self.num_rows}, r) with r <= rank = {self.rank}",
                 got=str(tuple(self.factor.shape)),
-                fix="Pass one column per direction, or raise rank.",
+                fix=f"Pass one row for each of the {self.num_rows} variances and at most "
+                f"{self.rank} columns, or rank={num_columns}.",
             )
