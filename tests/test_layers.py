@@ -14,19 +14,19 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "files"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
 MAY_IMPORT = {
     "errors": set(),
-    "files": {"errors"},
+    "atomic": {"errors"},
     "linalg": {"errors"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
     "sparse": {"errors"},
-    "data": {"errors", "files"},
+    "data": {"errors", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "files"},
+    "figures": {"errors", "atomic"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }

@@ -8,7 +8,7 @@ from kanerva.errors import KanervaError
 
 THRESHOLD = 20
 """Of 255: the paper's binarisation of Omniglot (section 4.2, footnote)."""
-_MANY = 2**31 - 1
+_LARGEST_INT32 = 2**31 - 1
 
 
 class EpisodeSampler:
@@ -79,7 +79,7 @@ class EpisodeSampler:
         turns = torch.rand(shape, generator=generator, device=device).argsort(-1)
         chosen = classes.gather(-1, turns % self.num_classes)
         # The remainder favours no image by more than one part in 2^31 / count.
-        item = torch.randint(_MANY, shape, generator=generator, device=device)
+        item = torch.randint(_LARGEST_INT32, shape, generator=generator, device=device)
         return self._by_class[self._starts[chosen] + item % self._counts[chosen]]
 
     def _pixels(self, index: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -11,8 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
-from kanerva.files import write_atomically
 from kanerva.models.build import build_model
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig

@@ -7,14 +7,14 @@ from kanerva.errors import KanervaError
 
 @dataclass(frozen=True)
 class Sizes:
-    """K hard addresses of D bits, of which those within the radius of a query are active."""
+    """K hard addresses of D bits, of which those within the radius of a cue are active."""
 
     num_addresses: int
     """K."""
     num_bits: int
     """D, of an address."""
     radius: int
-    """Largest Hamming distance between a query and an address that it activates."""
+    """Largest Hamming distance between a cue and an address that it activates."""
 
     def __post_init__(self) -> None:
         check_count("num_addresses", self.num_addresses)

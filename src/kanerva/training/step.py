@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
-from kanerva.data.damage import Chance, any_damage
+from kanerva.data.damage import DamageNoise, any_damage
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder, Noise
 from kanerva.training.adam import Adam, update
@@ -126,7 +126,7 @@ class TrainingStep:
         noise = self.model.draw_noise(images, self.generator)
         if self.num_damaged:
             whole = images[: self.num_damaged]
-            queries = self.damage(whole, Chance.draw(whole, self.generator))
+            queries = self.damage(whole, DamageNoise.draw(whole, self.generator))
             noise = noise._replace(queries=queries)
         now = (self.schedule, self.count)
         loss, terms = self.objective(self.module, images, noise, *now, self.num_damaged)
