@@ -17,12 +17,13 @@ BELOW_MEMORY = {"errors", "linalg", "distributions"}
 BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
 MAY_IMPORT = {
     "errors": set(),
+    "checks": {"errors"},
     "atomic": {"errors"},
     "linalg": {"errors"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
-    "sparse": {"errors"},
-    "data": {"errors", "atomic"},
+    "sparse": {"errors", "checks"},
+    "data": {"errors", "checks", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},

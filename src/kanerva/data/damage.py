@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from kanerva.errors import KanervaError
+from kanerva.checks import check_one_of
 
 Damage = Literal["block12", "erase12", "salt", "half", "none"]
 DAMAGES: tuple[Damage, ...] = get_args(Damage)
@@ -41,13 +41,7 @@ def damage(images: Tensor, kind: Damage, *, generator: torch.Generator | None = 
     block12 puts a 12 x 12 square of ink somewhere, erase12 one of paper, salt turns a tenth of the
     pixels into ink, half wipes out one of the four halves.
     """
-    if kind not in DAMAGES:
-        raise KanervaError(
-            "damage",
-            expected=f"one of {', '.join(DAMAGES)}",
-            got=repr(kind),
-            fix="block12 is the paper's.",
-        )
+    check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
     return apply_damage(images, kind, DamageNoise.draw(images, generator))
 
 

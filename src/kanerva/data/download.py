@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from kanerva.data.dataset import unknown
+from kanerva.checks import check_one_of
 from kanerva.data.paths import resolve_data_folder
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
@@ -81,8 +81,7 @@ def fetch(
     """
     if name == "glyphs":
         return []
-    if name not in REMOTE_FILES:
-        raise unknown("name", name, tuple(REMOTE_FILES))
+    check_one_of("name", name, REMOTE_FILES)
     if mirror is not None and not re.match(r"https?://", mirror):
         raise KanervaError(
             "mirror",

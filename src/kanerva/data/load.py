@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer, check_one_of
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
-from kanerva.data.dataset import SPLITS, Dataset, check_likelihood, unknown
+from kanerva.data.dataset import SPLITS, Dataset, check_likelihood
 from kanerva.data.image_arrays import ImageArrays
 from kanerva.data.paths import resolve_data_folder
 from kanerva.errors import KanervaError
@@ -74,8 +75,7 @@ def load_dataset(
         show_progress: a bar on stderr while files are read, if that is a terminal.
 
     """
-    if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
+    check_one_of("split", split, SPLITS)
     reader, where = _reader(name, data_folder, grey, likelihood)
     likelihood = likelihood or reader.likelihood
     if binarisation is None:
@@ -122,7 +122,12 @@ def _reader(
                 got=f"{name!r}, a file" if path.exists() else f"{name!r}, which is not there",
                 fix="Check the path; archives are named by what they hold, as in `omniglot`.",
             )
-        raise unknown("name", name, DATASETS)
+        check_one_of(
+            "name",
+            name,
+            DATASETS,
+            fix="Choose one of these, or pass the path of a folder of images.",
+        )
     path = path.resolve()
     if grey is None:
         grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path))
@@ -134,15 +139,20 @@ def _reader(
 def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
     if size is None or size == reader.size:
         return reader.size
-    whole = isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_SIZE
-    if whole and reader.resizable:
-        return size
-    raise KanervaError(
+    if not reader.resizable:
+        raise KanervaError(
+            "size",
+            expected=str(reader.size),
+            got=repr(size),
+            fix=f"{name} comes only at {reader.size} x {reader.size} pixels.",
+        )
+    check_integer(
         "size",
-        expected=f"a whole number from 1 to {MAX_SIZE}" if reader.resizable else str(reader.size),
-        got=repr(size),
-        fix=f"{name} comes at {reader.size} x {reader.size}.",
+        size,
+        at_most=MAX_SIZE,
+        fix=f"The usual size of {name} is {reader.size} x {reader.size} pixels.",
     )
+    return size
 
 
 def _check_grey(name: str, reader: DatasetReader, grey: bool | None) -> None:

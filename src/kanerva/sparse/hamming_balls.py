@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from kanerva.errors import KanervaError
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.checks import check_integer, check_number
+from kanerva.sparse.sizes import Sizes, check_num_bits
 
 
 def active_share(num_bits: int, radius: int) -> float:
@@ -30,14 +30,14 @@ def active_share_normal(num_bits: int, radius: int) -> float:
 
 def radius_for(num_bits: int, share: float) -> int:
     """The smallest radius whose circle holds at least this share of all addresses, exactly."""
-    check_count("num_bits", num_bits)
-    if not 0 < share <= 1:
-        raise KanervaError(
-            "share",
-            expected="a share of the addresses, above 0 and at most 1",
-            got=repr(share),
-            fix="Around 1 / (2 K T)^(1/3) is best for K addresses and T patterns.",
-        )
+    check_num_bits(num_bits)
+    check_number(
+        "share",
+        share,
+        above=0,
+        at_most=1,
+        fix="For K addresses and T patterns a share of about 1 / (2 K T)^(1/3) is best.",
+    )
     wanted = Fraction(share) * 2**num_bits  # whole numbers of points: nothing is rounded
     points, radius = 1, 0
     inside = points
@@ -51,7 +51,13 @@ def radius_for(num_bits: int, share: float) -> int:
 def overlap(num_bits: int, radius: int, distance: int) -> float:
     """The share of the cube that two circles have in common whose centres are `distance` apart."""
     Sizes(1, num_bits, radius)
-    check_count("distance", distance, lowest=0, highest=num_bits)
+    check_integer(
+        "distance",
+        distance,
+        at_least=0,
+        at_most=num_bits,
+        fix="Two points differ in no more bits than they have.",
+    )
     return intersection(num_bits, distance, radius, radius)
 
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 from kanerva.sparse.bits import check_bits
 from kanerva.sparse.hamming import HammingIndex, Indices, as_numpy_on_cpu
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.sparse.sizes import Sizes
 
 COUNTERS_AT_ONCE = 1 << 22
 """Counters looked at together: 16 MB."""
@@ -52,7 +53,11 @@ class SparseMemory:
             )
         self.sizes = Sizes(bits.shape[0], bits.shape[1], radius)
         self.num_data_bits = self.sizes.num_bits if num_data_bits is None else num_data_bits
-        check_count("num_data_bits", self.num_data_bits)
+        check_integer(
+            "num_data_bits",
+            self.num_data_bits,
+            fix="Pass how many bits a pattern has, or None for as many as an address.",
+        )
         self.counters = torch.zeros(
             len(bits), self.num_data_bits, dtype=torch.int32, device=bits.device
         )
@@ -127,7 +132,7 @@ class SparseMemory:
 
         With more readings, what was read is the next cue. `steps` keeps the bits of each.
         """
-        check_count(
+        check_integer(
             "num_readings",
             num_readings,
             fix="One reading is num_readings=1; more of them repair more.",

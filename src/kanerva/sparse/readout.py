@@ -41,7 +41,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kanerva.sparse.hamming_balls import binomial_probabilities, intersection
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.sparse.sizes import Sizes, check_num_patterns
 
 SIGNS = np.array([[1.0], [-1.0]])
 """Rows of all results here: bits that the cue kept, bits that are flipped in it."""
@@ -60,7 +60,7 @@ class Readout(NamedTuple):
 
 def readout(sizes: Sizes, num_patterns: int) -> Readout:
     """(2, D + 1): mean and variance of x S for every distance d = 0 ... D of the cue."""
-    check_count("num_patterns", num_patterns)
+    check_num_patterns(num_patterns)
     K, N = sizes.num_addresses, num_patterns - 1
     p, c, o, e, o_powers = address_statistics(sizes)
     mean_m = K * c**2 * SIGNS
@@ -137,7 +137,7 @@ def first_order_ratio(sizes: Sizes, num_patterns: int) -> np.ndarray:
     The signal K o(d) over the noise T K p^2 of T patterns: as if addresses shared with one of them
     were rare (K p^2 << 1), the signal itself did not vary, and the cue's own bits did not matter.
     """
-    check_count("num_patterns", num_patterns)
+    check_num_patterns(num_patterns)
     known = address_statistics(sizes)
     return math.sqrt(sizes.num_addresses / num_patterns) * known.overlap / known.active
 

@@ -19,7 +19,7 @@ from kanerva.sparse.readout import (
     noise_levels,
     readout_given,
 )
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.sparse.sizes import Sizes, check_num_bits, check_num_patterns
 
 STEPS = np.arange(-14.0, 15.0)[:, None]
 """Of half a standard deviation, or of one where that is less: they reach far into both tails."""
@@ -35,7 +35,7 @@ def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
     the variance of n in the noise, would make the tails too thick where K p is below some hundreds.
     And over how loud the other patterns are (`noise_levels`). Ties count as half.
     """
-    check_count("num_patterns", num_patterns)
+    check_num_patterns(num_patterns)
     known = address_statistics(sizes)
     held = np.minimum(known.overlap / max(known.active, TINY), 1)
     rates = np.zeros((2, sizes.num_bits + 1))
@@ -110,7 +110,7 @@ def first_order_capacity(num_bits: int) -> float:
     A pattern comes back whole from its own address in one of two cases, Phi(rho)^D = 1/2, where
     rho^2 = K / T. So T / K = 1 / rho^2 with rho = Phi^-1(2^(-1 / D)); infinite for a single bit.
     """
-    check_count("num_bits", num_bits)
+    check_num_bits(num_bits)
     wrong = -math.expm1(-math.log(2) / num_bits)
     rho = torch.special.ndtri(torch.tensor(wrong, dtype=torch.float64)).item()
     return 1 / rho**2 if rho else math.inf
