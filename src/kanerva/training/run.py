@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
+from kanerva.atomic import write_atomically
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.files import write_atomically
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import (
     find_checkpoint,
@@ -62,7 +62,7 @@ class Run:
         dataset = load_dataset(
             self.config.data.name,
             split,
-            data=data,
+            data_folder=data,
             binarisation=self.config.data.binarisation,
             show_progress=self.parallel.is_first,
         )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
-from kanerva.data.damage import Chance, any_damage
+from kanerva.data.damage import DamageNoise, any_damage
 from kanerva.models.bound import Bound
 from kanerva.models.model import Model, Noise
 from kanerva.training.adam import Adam, update
@@ -127,7 +127,7 @@ class TrainingStep:
         cues = None
         if self.num_damaged:
             whole = images[: self.num_damaged]
-            cues = self.damage(whole, Chance.draw(whole, self.generator))
+            cues = self.damage(whole, DamageNoise.draw(whole, self.generator))
         now = (self.schedule, self.count)
         loss, terms = self.objective(self.module, images, noise, cues, *now, self.num_damaged)
         gradient = self.flat.gradient(loss, alone=self.alone)
