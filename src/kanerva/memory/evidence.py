@@ -46,8 +46,8 @@ class Evidence:
         gram: W' W / sigma^2, (..., K, K).
         cross: W' Z / sigma^2, (..., K, C).
         count: the number of items in each memory of the batch.
-        largest_entry: the largest entry of all evidence that was added or subtracted on the way
-            here. It sets the scale of rounding errors. `+` and `-` keep it up to date.
+        largest_entry: the largest entry that this evidence ever had, which sets the scale of
+            rounding errors. Leave it out; `+` and `-` pass on that of their left side.
 
     Example:
         >>> import torch
@@ -73,7 +73,7 @@ class Evidence:
     count: int
     """The number of items in each memory of the batch."""
     largest_entry: Tensor | None = None
-    """The largest entry of all evidence that was added or subtracted on the way here."""
+    """The largest entry that this evidence ever had: rounding errors are relative to it."""
 
     def __post_init__(self) -> None:
         check_float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)

@@ -222,6 +222,7 @@ class MemoryState:
 
 
 def check_memory(argument: str, value: object) -> None:
+    """Check for a `MemoryState`."""
     if not isinstance(value, MemoryState):
         raise KanervaError(
             argument,
