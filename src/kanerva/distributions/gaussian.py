@@ -29,7 +29,7 @@ class Gaussian(NamedTuple):
         noise = torch.randn(self.mean.shape, device=self.mean.device, generator=generator)
         return self.sample(noise)
 
-    def log_prob_of(self, noise: Tensor) -> Tensor:
+    def log_prob_of_sample(self, noise: Tensor) -> Tensor:
         """The log-density of `sample(noise)`, summed over the last dimension."""
         return standard_log_prob(noise) - 0.5 * self.log_var.sum(-1)
 
