@@ -26,7 +26,7 @@ def test_list(tmp_path, capsys):
     assert str(tmp_path) in lines[0]
     assert "omniglot        missing: kanerva data fetch omniglot" in lines[1]
     assert f"there: {tmp_path / 'chardata.mat'}" in lines[2]
-    assert "glyphs          there: needs no file" in lines[4]
+    assert "glyphs          there: needs no files" in lines[4]
     list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["data_folder"] == str(tmp_path)
@@ -70,7 +70,7 @@ def test_info_of_a_folder_too_small_for_validation(tmp_path, capsys):
     info(str(folder), json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["splits"]["valid"]["images"] == 0
-    assert report["splits"]["train"]["mean_pixel"] == 0  # light paper without ink
+    assert report["splits"]["train"]["mean_pixel"] == 0  # light background without ink
 
 
 def test_mistakes_reach_the_user(tmp_path):
@@ -82,7 +82,7 @@ def test_mistakes_reach_the_user(tmp_path):
 
 def test_fetch_of_what_needs_no_file(tmp_path, capsys):
     fetch_data("glyphs", data_folder=tmp_path)
-    assert capsys.readouterr().out == "glyphs needs no file\n"
+    assert capsys.readouterr().out == "glyphs needs no files\n"
     fetch_data("glyphs", data_folder=tmp_path, json=True)
     assert json.loads(capsys.readouterr().out) == {"dataset": "glyphs", "files": {}}
 

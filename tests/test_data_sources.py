@@ -294,7 +294,7 @@ def test_cifar_that_is_not_whole(data, small_cifar):
     write_tar(path, dict(list(batches.items())[1:]))
     fails("got 16 and 10", "cifar10", "test")
     write_tar(path, batches | {"cifar-10-batches-bin/test_batch.bin": b"12345"})
-    fails("no whole number of images", "cifar10", "test")
+    fails("not a whole number of images", "cifar10", "test")
     write_tar(path, batches | {"cifar-10-batches-bin/test_batch.bin": b"\xff" * 3073})
     fails("a label of 255", "cifar10", "test")
     path.unlink()

@@ -177,7 +177,7 @@ def test_distances_are_exact_under_autocast():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(hamming._distances(points, cues).long(), exact)
     for radius in (470, 480, 490, 500):
-        assert torch.equal(hamming.HammingIndex(points).near(radius, cues), exact <= radius)
+        assert torch.equal(hamming.HammingIndex(points).is_within(radius, cues), exact <= radius)
 
 
 def test_share_of_active_addresses():
