@@ -1,4 +1,4 @@
-"""`kanerva data list | info | fetch` as functions, below the words of the command line."""
+"""`kanerva data list | info | fetch` as Python functions."""
 
 import contextlib
 import json
@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
+from data_cases import png
 from kanerva import KanervaError
 from kanerva.cli.data import DATA_COMMANDS, fetch_data, info, list_data
-from test_data_archives import png
 
 
 @pytest.fixture(autouse=True)
-def _own_places(tmp_path, monkeypatch):
+def _own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("KANERVA_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("KANERVA_DATA", raising=False)
 
@@ -89,7 +89,7 @@ def test_fetch_of_what_needs_no_file(tmp_path, capsys):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_mistake_in_the_middle_is_the_last_line_on_a_terminal(tmp_path):
-    """The bar is gone and the cursor is back before the error is written."""
+    """The progress bar is removed and the cursor restored before the error is printed."""
     import pty
 
     for number in range(30):
@@ -106,7 +106,7 @@ def test_a_mistake_in_the_middle_is_the_last_line_on_a_terminal(tmp_path):
     subprocess.run(command, stderr=theirs, env=environment, check=True, timeout=60)
     os.close(theirs)
     screen = b""
-    with contextlib.suppress(OSError):  # the end, on Linux
+    with contextlib.suppress(OSError):  # Linux raises it at the end
         while data := os.read(ours, 10_000):
             screen += data
     os.close(ours)
