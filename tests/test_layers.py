@@ -13,13 +13,13 @@ MODULES = {
 }
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
-BELOW_MEMORY = {"errors", "linalg", "distributions"}
+BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
 BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
     "atomic": {"errors"},
-    "linalg": {"errors"},
+    "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
     "sparse": {"errors", "checks"},
@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "atomic"},
+    "figures": {"errors", "checks", "atomic"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }

@@ -1,59 +1,59 @@
-"""The one place that factorises, and the memory's own precision.
+"""Linear algebra in float64. All matrix factorisations of the package are here.
 
-Every function of the memory works in float64, whatever precision surrounds it. Learned weights
-grow, and the T x T system W U W' + s2 I then loses positive definiteness in float32; products of
-float32 numbers are exact in float64, and float64 tensors are touched neither by autocast nor by
-TF32. Callers see their own dtype: they pass it in and get it back.
+Every function of the memory works in float64, whatever the precision of the code around it. Learned
+weights grow, and then the T x T system W U W' + sigma^2 I loses positive definiteness in float32.
+Products of float32 numbers are exact in float64, and neither autocast nor TF32 changes float64
+tensors. Callers do not see this: results have the dtype of the arguments.
 
 There is no explicit inverse here, only triangular solves.
 """
 
 from kanerva.linalg.factors import (
     cholesky,
+    is_capturing_graph,
     is_positive_definite,
-    is_recording,
     log_det,
     rounded_covariance,
     solve,
+    solve_and_project,
     solve_lower,
     solve_upper,
-    whiten_and_weigh,
 )
 from kanerva.linalg.products import (
     WORKING_DTYPE,
     add_diagonal,
-    join_columns,
-    minus_gram,
-    minus_product,
-    plus_diagonal,
+    add_diagonal_,
+    concatenate_columns,
+    subtract_gram,
+    subtract_product,
     symmetrise,
-    widen,
+    to_float64,
 )
 from kanerva.linalg.spectrum import (
     smallest_eigenvalue,
+    split_leading_directions,
     square_root,
-    strongest_directions,
 )
 
 __all__ = [
     "WORKING_DTYPE",
     "add_diagonal",
+    "add_diagonal_",
     "cholesky",
+    "concatenate_columns",
+    "is_capturing_graph",
     "is_positive_definite",
-    "is_recording",
-    "join_columns",
     "log_det",
-    "minus_gram",
-    "minus_product",
-    "plus_diagonal",
     "rounded_covariance",
     "smallest_eigenvalue",
     "solve",
+    "solve_and_project",
     "solve_lower",
     "solve_upper",
+    "split_leading_directions",
     "square_root",
-    "strongest_directions",
+    "subtract_gram",
+    "subtract_product",
     "symmetrise",
-    "whiten_and_weigh",
-    "widen",
+    "to_float64",
 ]
