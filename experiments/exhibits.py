@@ -15,10 +15,10 @@ from torch import Tensor
 
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
 from kanerva.data.damage import damage
-from kanerva.figures.packed import pack
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.vae import VAE
+from kanerva.rendering.image_json import images_to_json
 
 ITERATIONS = (0, 2, 4, 6, 8)
 NUM = 8
@@ -55,22 +55,25 @@ def exhibit(machine_name: str, vae_name: str, name: str, data: Path | None) -> d
     vae.generate(NUM, iterations=10, generator=generator, watch=fed_back.__setitem__)
     return {
         "reconstruction": {
-            "written": pack(images[:NUM]),
-            "read": pack(read.images[:NUM]),
+            "written": images_to_json(images[:NUM]),
+            "read": images_to_json(read.images[:NUM]),
             "weights": read.weights[:NUM].tolist(),
             **rows_used(machine, test),
         },
         "repair": {
-            "written": pack(images[:NUM]),
-            "damaged": pack(cues[:NUM]),
-            **{f"reading {n}": pack(step[:NUM]) for n, step in enumerate(repaired.steps, 1)},
+            "written": images_to_json(images[:NUM]),
+            "damaged": images_to_json(cues[:NUM]),
+            **{
+                f"reading {n}": images_to_json(step[:NUM])
+                for n, step in enumerate(repaired.steps, 1)
+            },
         },
         "samples": {
             str(num): sampled(machine, test, num, generator)
             for num in (2, 4, min(12, len(test.class_names)))
         },
-        "vae": {f"reading {n}": pack(fed_back[n]) for n in (*ITERATIONS, 10)},
-        "line": {str(number): pack(line) for number, line in enumerate(lines)},
+        "vae": {f"reading {n}": images_to_json(fed_back[n]) for n in (*ITERATIONS, 10)},
+        "line": {str(number): images_to_json(line) for number, line in enumerate(lines)},
     }
 
 
@@ -87,8 +90,8 @@ def sampled(
     rest = torch.tensor([item for item in range(32) if item not in order.tolist()])
     shown = images[torch.cat([order, rest])[:NUM]]
     return {
-        "written": pack(shown),
-        **{f"reading {number}": pack(steps[number]) for number in ITERATIONS},
+        "written": images_to_json(shown),
+        **{f"reading {number}": images_to_json(steps[number]) for number in ITERATIONS},
     }
 
 

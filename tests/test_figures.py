@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from kanerva.figures.catalogue import CATALOGUE
-from kanerva.figures.packed import pack, unpack
 from kanerva.figures.page import make
+from kanerva.rendering.image_json import images_from_json, images_to_json
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -22,9 +22,10 @@ def made(tmp_path_factory):
     return make(RESULTS, tmp_path_factory.mktemp("figures"))
 
 
-def test_packing_keeps_images():
+def test_json_keeps_images():
     images = np.random.default_rng(0).integers(0, 256, (3, 1, 5, 4)) / 255
-    assert np.array_equal(unpack(json.loads(json.dumps(pack(images)))), images)
+    saved = json.loads(json.dumps(images_to_json(images)))
+    assert np.array_equal(images_from_json(saved), images)
 
 
 def test_every_figure_is_made(made):

@@ -25,10 +25,11 @@ MAY_IMPORT = {
     "data": {"errors", "files"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
-    "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "files"},
+    "evaluation": BELOW_MODELS | {"models", "data", "rendering"},
+    "rendering": {"errors"},
+    "figures": {"errors", "files", "rendering"},
     "__main__": {"cli"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
+    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures", "rendering"},
 }
 
 

@@ -12,9 +12,9 @@ def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
 
     """
     from kanerva.cli.options import check_picture, check_seed
-    from kanerva.evaluation.sheet import png
     from kanerva.evaluation.showing import show
     from kanerva.files import write_atomically
+    from kanerva.rendering.image_grid import png
 
     check_picture(picture)
     check_seed(seed)

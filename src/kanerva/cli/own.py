@@ -82,8 +82,8 @@ def check_out(path: Path, *inputs: Path) -> None:
 
 def save_rows(path: Path, rows: dict[str, Tensor]) -> None:
     """All rows as one picture, or each as a frame of a film."""
-    from kanerva.evaluation.sheet import film, png, sheet
     from kanerva.files import write_atomically
+    from kanerva.rendering.image_grid import animation, image_grid, png
 
     still = path.suffix.lower() == ".png"
-    write_atomically(path, png(sheet(rows)) if still else film(rows))
+    write_atomically(path, png(image_grid(rows)) if still else animation(rows))

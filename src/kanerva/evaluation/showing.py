@@ -10,10 +10,10 @@ from kanerva.data.damage import damage
 from kanerva.data.episodes import THRESHOLD
 from kanerva.data.glyphs import render_glyphs
 from kanerva.data.hershey import glyphs
-from kanerva.evaluation.sheet import sheet
 from kanerva.memory import memory_kl
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.rendering.image_grid import image_grid
 
 NUM_ITEMS, NUM_SHOWN, NUM_EPISODES, ITERATIONS = 32, 16, 10, 6
 
@@ -71,7 +71,7 @@ def show(*, seed: int) -> Showing:
     rows = {"written": written, "damaged": cues}
     rows |= {f"reading {number}": recalled.steps[number - 1] for number in (1, 2, 4, 6)}
     rows |= {"new": new}
-    picture = sheet({label: row[:NUM_SHOWN] for label, row in rows.items()})
+    picture = image_grid({label: row[:NUM_SHOWN] for label, row in rows.items()})
     return Showing(story, picture, bound, vae_bound, damaged_error, errors)
 
 

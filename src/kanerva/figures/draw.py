@@ -1,8 +1,5 @@
-"""Curves and rows of images with matplotlib, in one quiet style."""
+"""Curves with matplotlib, all in the same style."""
 
-from typing import Any
-
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
@@ -67,38 +64,3 @@ def lines_with_errors(
     axes.grid(alpha=0.25)
     figure.legend(frameon=False, loc="outside lower center", ncols=max(len(firsts), 2))
     return figure
-
-
-def rows(named: dict[str, np.ndarray], *, weights: list[list[float]] | None = None) -> Figure:
-    """Rows of images (N, channels, H, W) with a word before each; below them, weights as bars."""
-    columns = max(len(row) for row in named.values())
-    lines = len(named) + (weights is not None)
-    figure = Figure(figsize=(0.75 * columns + 1.1, 0.75 * lines + 0.1))
-    grid = figure.add_gridspec(
-        lines, columns, left=1.05 / (0.75 * columns + 1.1), right=0.995, top=0.98, bottom=0.03,
-        wspace=0.06, hspace=0.06,
-    )  # fmt: skip
-    for line, (label, row) in enumerate(named.items()):
-        for column, image in enumerate(row):
-            axes = figure.add_subplot(grid[line, column])
-            _show(axes, image)
-            if column == 0:
-                axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
-    for column, values in enumerate(weights or []):
-        axes = figure.add_subplot(grid[-1, column])
-        axes.bar(range(len(values)), values, width=1.0, color=INK[0])
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_color("#cccccc")
-        if column == 0:
-            axes.set_ylabel("weights", rotation=0, ha="right", va="center", fontsize=9)
-    return figure
-
-
-def _show(axes: Any, image: np.ndarray) -> None:
-    """Ink is dark on paper; colours are themselves."""
-    if len(image) == 1:
-        axes.imshow(1 - image[0], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    else:
-        axes.imshow(image.transpose(1, 2, 0), interpolation="nearest")
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_color("#cccccc")

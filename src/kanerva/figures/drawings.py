@@ -3,19 +3,24 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from kanerva.figures import draw
-from kanerva.figures.packed import unpack
 from kanerva.figures.results import Results, finals, lines, runs
+from kanerva.rendering.image_grid import image_grid
+from kanerva.rendering.image_json import images_from_json
 
 NATS = "negative bound, nats per image"
+SCALE = 4
+"""Side of the square that a pixel becomes in a figure."""
 
 
 class Drawn(NamedTuple):
     """A figure, what it shows in words, and its data."""
 
-    figure: Figure
+    figure: Figure | Image.Image
     ours: str
     data: Any
 
@@ -51,12 +56,12 @@ def train_kl(results: Results) -> Drawn:
 def reconstruction(results: Results) -> Drawn:
     """Figure memory, left: what is read, and by which weights."""
     data = results["exhibits"]["omniglot"]["reconstruction"]
-    named = {name: unpack(data[name]) for name in ("written", "read")}
+    named = {name: images_from_json(data[name]) for name in ("written", "read")}
     ours = (
         f"In use are {data['rows_used']:.1f} ± {data['rows_used_stderr']:.1f} of 64 rows "
         "(effective number over 50 episodes): weights are distributed."
     )
-    return Drawn(draw.rows(named, weights=data["weights"]), ours, data)
+    return Drawn(image_grid(named, bars={"weights": data["weights"]}, scale=SCALE), ours, data)
 
 
 def repair(results: Results) -> Drawn:
@@ -68,7 +73,7 @@ def repair(results: Results) -> Drawn:
         f"Mean error of a pixel over {measured['episodes']:,} test episodes: "
         f"{measured['corrupted_error']:.3f} damaged; {errors} after each reading."
     )
-    return Drawn(draw.rows({name: unpack(row) for name, row in data.items()}), ours, data)
+    return Drawn(_rows(data), ours, data)
 
 
 def samples(data_set: str, num_classes: str) -> Callable[[Results], Drawn]:
@@ -76,7 +81,7 @@ def samples(data_set: str, num_classes: str) -> Callable[[Results], Drawn]:
 
     def drawn(results: Results) -> Drawn:
         data = results["exhibits"][data_set]["samples"][num_classes]
-        figure = draw.rows({name: unpack(row) for name, row in data.items()})
+        figure = _rows(data)
         ours = "First row: some of what was written. Below: samples after 0 to 8 readings."
         return Drawn(figure, ours, data)
 
@@ -105,7 +110,8 @@ def sample_classes(results: Results) -> Drawn:
 def line(results: Results) -> Drawn:
     """Figure interp: images between two, in weight space."""
     data = results["exhibits"]["omniglot"]["line"]
-    figure = draw.rows({" " * number: unpack(row) for number, row in enumerate(data.values())})
+    rows = [images_from_json(row) for row in data.values()]
+    figure = image_grid({"": np.concatenate(rows)}, num_columns=len(rows[0]), scale=SCALE)
     return Drawn(figure, "The ends are two written images; weights in between are mixed.", data)
 
 
@@ -114,7 +120,7 @@ def fed_back(data_set: str) -> Callable[[Results], Drawn]:
 
     def drawn(results: Results) -> Drawn:
         data = results["exhibits"][data_set]["vae"]
-        figure = draw.rows({name: unpack(row) for name, row in data.items()})
+        figure = _rows(data)
         return Drawn(figure, "Samples of our VAE, fed back up to ten times.", data)
 
     return drawn
@@ -185,3 +191,8 @@ def cifar_curves(results: Results) -> Drawn:
         "JPEG re-encoding of CIFAR-10."
     )
     return Drawn(figure, ours, groups)
+
+
+def _rows(data: dict[str, Any]) -> Image.Image:
+    """Saved images, one row for each label."""
+    return image_grid({name: images_from_json(row) for name, row in data.items()}, scale=SCALE)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import broken, load_results
 from kanerva.files import write_atomically
+from kanerva.rendering.image_grid import png, svg
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;
@@ -56,7 +58,9 @@ def make(results: Path, out: Path) -> Made:
     return Made([entry.name for entry, _ in drawn], missing, page)
 
 
-def _render(figure: Figure, suffix: str) -> bytes:
+def _render(figure: Figure | Image.Image, suffix: str) -> bytes:
+    if isinstance(figure, Image.Image):
+        return png(figure) if suffix == "png" else svg(figure)
     stream = io.BytesIO()
     nothing = {"Date": None} if suffix == "svg" else {}
     figure.savefig(stream, format=suffix, dpi=150, metadata=nothing)
