@@ -27,9 +27,11 @@ MAY_IMPORT = {
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data", "rendering"},
     "rendering": {"errors"},
+    "benchmarks": BELOW_MODELS | {"models"},
     "figures": {"errors", "files", "rendering"},
     "__main__": {"cli"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures", "rendering"},
+    "cli": BELOW_MODELS
+    | {"models", "data", "evaluation", "training", "figures", "rendering", "benchmarks"},
 }
 
 

@@ -15,8 +15,8 @@ def bench(
         json: print the JSON object and nothing else.
 
     """
+    from kanerva.benchmarks.bench import run_bench
     from kanerva.cli.options import check_seed
-    from kanerva.evaluation.memory_bench import run_bench
 
     check_seed(seed)
     out.parent.mkdir(parents=True, exist_ok=True)
