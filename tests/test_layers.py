@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "data": {"errors", "files"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
-    "evaluation": BELOW_MODELS | {"models", "data", "rendering"},
+    "evaluation": BELOW_MODELS | {"models", "data"},
     "rendering": {"errors"},
     "benchmarks": BELOW_MODELS | {"models"},
     "figures": {"errors", "files", "rendering"},

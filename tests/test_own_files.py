@@ -13,7 +13,7 @@ from PIL import Image
 from kanerva.cli.options import Corruption
 from kanerva.data.damage import DAMAGES
 from kanerva.data.own import read_images
-from kanerva.evaluation.showing import draw_episodes
+from kanerva.cli.demo import draw_episodes
 
 
 def run(*args, cwd=None):

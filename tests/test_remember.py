@@ -8,7 +8,7 @@ from kanerva import KanervaError, KanervaMachine, MemoryState
 from kanerva.data import load_dataset
 from kanerva.data.damage import damage
 from kanerva.evaluation.denoise import measure_denoising
-from kanerva.evaluation.showing import draw_episodes
+from kanerva.cli.demo import draw_episodes
 
 
 @pytest.fixture(scope="module")
