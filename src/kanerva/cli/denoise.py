@@ -86,18 +86,18 @@ def denoise(
     else:
         from kanerva.data import load_dataset
         from kanerva.evaluation.denoise import measure_denoising
-        from kanerva.evaluation.evaluate import check_fits
+        from kanerva.evaluation.evaluate import check_image_shape
 
         name = dataset or card.get("dataset", "omniglot")
         images = load_dataset(name, "test", data=data, show_progress=not json)
-        check_fits(model, images)
+        check_image_shape(model, images)
         result = measure_denoising(
             model,
             images.to(next(model.parameters()).device),
             kind=corruption or "block12",
-            episodes=episodes,
+            num_episodes=episodes,
             episode_length=episode_length,
-            iterations=iterations,
+            num_readings=iterations,
             sample=sample,
             seed=seed,
         )
@@ -112,7 +112,7 @@ def denoise(
             "seed": seed,
         }
         lines = [
-            f"damaged: {result.corrupted_error:.4f}",
+            f"damaged: {result.cue_error:.4f}",
             "read:    " + "  ".join(f"{error:.4f}" for error in result.errors),
             f"nearest to themselves, at the end: {result.recognised:.1%}",
         ]

@@ -45,7 +45,7 @@ def evaluate_command(
     from kanerva.cli.options import check_positive, check_seed, choose_device, in_json
     from kanerva.data import load_dataset
     from kanerva.errors import KanervaError
-    from kanerva.evaluation.evaluate import check_fits, evaluate, importance_bound
+    from kanerva.evaluation.evaluate import check_image_shape, evaluate, importance_bound
     from kanerva.models.checkpoint import load_with_card
 
     check_seed(seed)
@@ -68,9 +68,9 @@ def evaluate_command(
         binarisation=binarisation,
         show_progress=not json,
     ).to(where)
-    check_fits(model, images)
+    check_image_shape(model, images)
     drawn: dict[str, Any] = {
-        "episodes": episodes,
+        "num_episodes": episodes,
         "episode_length": length,
         "num_classes": num_classes,
         "seed": seed,
@@ -89,7 +89,9 @@ def evaluate_command(
     }
     if importance:
         report["importance_samples"] = importance
-        report["importance_bound"] = importance_bound(model, images, samples=importance, **drawn)
+        report["importance_bound"] = importance_bound(
+            model, images, num_samples=importance, **drawn
+        )
     print(jsonlib.dumps(in_json(report)) if json else _in_words(report))
 
 
