@@ -28,10 +28,20 @@ MAY_IMPORT = {
     "evaluation": BELOW_MODELS | {"models", "data"},
     "rendering": {"errors"},
     "benchmarks": BELOW_MODELS | {"models"},
-    "figures": {"errors", "files", "rendering"},
+    "json_values": set(),
+    "figures": {"errors", "files", "json_values", "rendering"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS
-    | {"models", "data", "evaluation", "training", "figures", "rendering", "benchmarks"},
+    | {
+        "models",
+        "data",
+        "evaluation",
+        "training",
+        "figures",
+        "rendering",
+        "benchmarks",
+        "json_values",
+    },
 }
 
 

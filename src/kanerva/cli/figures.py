@@ -33,9 +33,9 @@ def figures(
             got="nothing",
             fix="pip install 'kanerva[plots]'",
         ) from None
-    from kanerva.figures.page import make
+    from kanerva.figures.page import make_figures
 
-    made = make(results, out)
+    made = make_figures(results, out)
     if json:
         report = {"made": made.names, "missing": made.missing, "page": str(made.page)}
         print(jsonlib.dumps(report))
