@@ -13,23 +13,24 @@ MODULES = {
 }
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
-BELOW_MEMORY = {"errors", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "files"}
+BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
 MAY_IMPORT = {
     "errors": set(),
-    "files": {"errors"},
-    "linalg": {"errors"},
+    "checks": {"errors"},
+    "atomic": {"errors"},
+    "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
-    "sparse": {"errors"},
-    "data": {"errors", "files"},
+    "sparse": {"errors", "checks"},
+    "data": {"errors", "checks", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "rendering": {"errors"},
+    "rendering": {"errors", "checks"},
     "benchmarks": BELOW_MODELS | {"models"},
     "json_values": set(),
-    "figures": {"errors", "files", "json_values", "rendering"},
+    "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS
     | {

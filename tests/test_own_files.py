@@ -10,10 +10,10 @@ import pytest
 import torch
 from PIL import Image
 
+from kanerva.cli.demo import draw_episodes
 from kanerva.cli.options import Corruption
 from kanerva.data.damage import DAMAGES
-from kanerva.data.own import read_images
-from kanerva.cli.demo import draw_episodes
+from kanerva.data.user_images import read_images
 
 
 def run(*args, cwd=None):

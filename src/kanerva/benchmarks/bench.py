@@ -9,10 +9,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from kanerva.atomic import write_atomically
 from kanerva.benchmarks.approximations import Approximation, measure_approximations
 from kanerva.benchmarks.memory_speed import FULL, QUICK, Ratio, measure_speed
 from kanerva.benchmarks.online_writes import OnlineWrites, measure_online_writes
-from kanerva.files import write_atomically
 
 
 def run_bench(*, out: Path, quick: bool, seed: int, show: bool) -> dict[str, object]:

@@ -21,8 +21,8 @@ def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
         seed: seed of the letterforms, the damage and the new images.
 
     """
+    from kanerva.atomic import write_atomically
     from kanerva.cli.options import check_picture, check_seed
-    from kanerva.files import write_atomically
     from kanerva.rendering.image_grid import png
 
     check_picture(picture)

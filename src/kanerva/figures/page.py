@@ -10,10 +10,10 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 from PIL import Image
 
+from kanerva.atomic import write_atomically
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import MissingResultError, Results
-from kanerva.files import write_atomically
 from kanerva.json_values import in_json
 from kanerva.rendering.image_grid import png, svg
 
