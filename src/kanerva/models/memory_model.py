@@ -275,9 +275,9 @@ class MemoryModel(Model, Generic[State]):
             rows.append(
                 self.coder.likelihood.log_prob(self.coder.decode(z), images)
                 + gaussian.standard_log_prob(y)
-                - posterior.log_prob_of(noise.address[1])
+                - posterior.log_prob_of_sample(noise.address[1])
                 + code.prior.log_prob(z)
-                - code.distribution.log_prob_of(noise.code)
+                - code.distribution.log_prob_of_sample(noise.code)
             )
         return torch.stack(rows)
 

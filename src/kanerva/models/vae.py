@@ -92,7 +92,7 @@ class VAE(Model):
             noise = self.draw_noise(episodes, generator).code
             z = code.sample(noise)
             log_likelihood = self.coder.likelihood.log_prob(self.coder.decode(z), episodes)
-            rows.append(log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of(noise))
+            rows.append(log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of_sample(noise))
         return torch.stack(rows)
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
