@@ -71,7 +71,7 @@ def test_capacity_has_a_point_for_each_length_and_number_of_classes(glyphs):
         model(WITHOUT_MEMORY), glyphs, num_episodes=2, lengths=(4, 8), class_counts=(2, None)
     )
     assert list(found) == ["2", "all"]
-    assert [point.episode_length for point in found["2"]] == [4, 8]
+    assert [point["episode_length"] for point in found["2"]] == [4, 8]
 
 
 def test_pixel_entropy_is_that_of_independent_pixels():

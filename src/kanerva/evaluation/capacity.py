@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kanerva.data import Dataset
-from kanerva.evaluation.evaluate import Evaluation, evaluate
+from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.model import Model
 
 LENGTHS = (16, 32, 64, 100, 150, 200, 300)
@@ -20,11 +20,12 @@ def measure_capacity(
     num_episodes: int,
     lengths: Sequence[int] = LENGTHS,
     class_counts: Sequence[int | None] = CLASS_COUNTS,
-) -> dict[str, list[Evaluation]]:
+) -> dict[str, list[dict[str, float | None]]]:
     """Measure the bound for each number of classes at every episode length.
 
     Returns:
-        For each number of classes, "2", "12" or "all", one evaluation for each length.
+        For each number of classes, "2", "12" or "all", the fields of an `Evaluation` for each
+        length, ready for JSON.
 
     """
     return {
@@ -36,7 +37,7 @@ def measure_capacity(
                 episode_length=length,
                 num_classes=num_classes,
                 batch_size=max(1, 1600 // length),
-            )
+            )._asdict()
             for length in lengths
         ]
         for num_classes in class_counts
