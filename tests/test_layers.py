@@ -28,9 +28,22 @@ MAY_IMPORT = {
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "checks", "atomic"},
+    "rendering": {"errors", "checks"},
+    "benchmarks": BELOW_MODELS | {"models"},
+    "json_values": set(),
+    "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
     "__main__": {"cli"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
+    "cli": BELOW_MODELS
+    | {
+        "models",
+        "data",
+        "evaluation",
+        "training",
+        "figures",
+        "rendering",
+        "benchmarks",
+        "json_values",
+    },
 }
 
 

@@ -5,8 +5,10 @@ import json as jsonlib
 from pathlib import Path
 from typing import Any
 
-from kanerva.cli.options import check_positive, choose_device, in_json
+from kanerva.checks import check_integer
+from kanerva.cli.options import choose_device
 from kanerva.errors import KanervaError
+from kanerva.json_values import in_json
 from kanerva.training.recipes import RECIPES
 
 
@@ -40,7 +42,7 @@ def compare(
     """
     for option, value in (("--seeds", seeds), ("--steps", steps), ("--episodes", episodes)):
         if value is not None:
-            check_positive(option, value)
+            check_integer(option, value, fix=f"Use at least 1, or run without {option}.")
     if recipe not in RECIPES or RECIPES[recipe].model.kind != "kanerva":
         raise KanervaError(
             "--recipe",

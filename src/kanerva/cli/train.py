@@ -4,7 +4,8 @@ import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kanerva.cli.options import choose_device, in_json
+from kanerva.cli.options import choose_device
+from kanerva.json_values import in_json
 from kanerva.training.config import Config
 
 if TYPE_CHECKING:
