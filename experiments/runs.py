@@ -42,7 +42,7 @@ def main() -> None:
     name = next(iter(configs.values())).data.name
     plan.setdefault("report", plan["monitor"])
     train, held_out, report = (
-        load_dataset(name, plan[key], data=options.data, show_progress=False).to(device)
+        load_dataset(name, plan[key], data_folder=options.data, show_progress=False).to(device)
         for key in ("split", "monitor", "report")
     )
     begin = time.perf_counter()

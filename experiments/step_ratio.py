@@ -22,7 +22,9 @@ ROUNDS = 15
 
 def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    train = load_dataset("glyphs", "train", data=Path("data"), show_progress=False).to(device)
+    train = load_dataset("glyphs", "train", data_folder=Path("data"), show_progress=False).to(
+        device
+    )
     runs = {}
     for name, recipe, damaged in (
         ("vae", "glyphs-vae", 0.0),

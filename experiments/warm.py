@@ -49,7 +49,7 @@ def shape(config: Config) -> Config:
 
 def compile_one(name: str, config: Config, split: str, data: Path, device: torch.device) -> None:
     begin = time.perf_counter()
-    train = load_dataset(config.data.name, split, data=data, show_progress=False).to(device)
+    train = load_dataset(config.data.name, split, data_folder=data, show_progress=False).to(device)
     Run(name, config, train, device).advance(1)
     print(f"{name}: compiled in {time.perf_counter() - begin:.0f} s", flush=True)
 

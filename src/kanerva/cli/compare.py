@@ -48,8 +48,8 @@ def compare(
             got=f"'{recipe}'",
             fix="Leave it out for tiny, which takes a quarter of an hour on a CPU.",
         )
+    from kanerva.atomic import write_atomically
     from kanerva.cli.show import TrainingDisplay
-    from kanerva.files import write_atomically
     from kanerva.training.compare import contest, summary
 
     config = RECIPES[recipe]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kanerva.errors import KanervaError
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import AnyModelConfig, ModelConfig
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class TrainingConfig:
 class Config:
     """An experiment: everything that decides its numbers."""
 
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: AnyModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 

@@ -1,8 +1,8 @@
 """Experiments by name. Each is a full config; every field of it is a flag."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
-from kanerva.models.config import Kind, ModelConfig
+from kanerva.models.config import CONFIGS, AnyModelConfig, ModelConfig
 from kanerva.training.config import Config, DataConfig, TrainingConfig
 
 
@@ -61,26 +61,33 @@ def tiny() -> Config:
 def as_vae(config: Config) -> Config:
     """The same experiment without a memory; its best learning rate is lower."""
     training = replace(config.training, lr=min(config.training.lr, 2e-3), damaged=0.0)
-    return replace(config, model=replace(config.model, kind="vae"), training=training)
+    return replace(config, model=_as_kind(config.model, "vae"), training=training)
 
 
-RIVAL_RATES: dict[Kind, float] = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "dynamic": 3e-3}
+def _as_kind(model: AnyModelConfig, kind: str, **changes: object) -> AnyModelConfig:
+    """The config of another kind of model, with the fields that both have."""
+    target = CONFIGS[kind]
+    names = {field.name for field in fields(target)} & {field.name for field in fields(model)}
+    return target(**({name: getattr(model, name) for name in names} | changes))
+
+
+RIVAL_RATES: dict[str, float] = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "dynamic": 3e-3}
 """Learning rates at which each memory learns well in LONG steps or more (docs/lab-notes.md)."""
 LONG = 5_000
 """Shorter runs end before a high rate does harm, and get nowhere with a low one."""
-SHARP: tuple[Kind, ...] = ("dnc", "lrua")
+SHARP: tuple[str, ...] = ("dnc", "lrua")
 """Memories that look up by strengths of 50 and more. With bfloat16, not in float32, their addresses
 were seen to run away (docs/lab-notes.md), so they are trained in float32."""
 
 
-def as_rival(config: Config, kind: Kind) -> Config:
+def as_rival(config: Config, kind: str) -> Config:
     """The same experiment with another memory, and z from the memory alone (appendix D)."""
     long = config.training.steps >= LONG
     lr = min(config.training.lr, RIVAL_RATES[kind]) if long else config.training.lr
     precision = "float32" if kind in SHARP else config.training.precision
     return replace(
         config,
-        model=replace(config.model, kind=kind, bottom_up=False),
+        model=_as_kind(config.model, kind, **({} if kind == "dynamic" else {"bottom_up": False})),
         training=replace(config.training, lr=lr, damaged=0.0, precision=precision),
     )
 

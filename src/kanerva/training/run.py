@@ -14,13 +14,19 @@ from typing import Any
 
 import torch
 
+from kanerva.atomic import write_atomically
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.files import write_atomically
 from kanerva.models.build import build_model
-from kanerva.models.checkpoint import find, not_ours, read_tensors, save_tensors
-from kanerva.models.coder import Coder
+from kanerva.models.checkpoint import (
+    find_checkpoint,
+    foreign_file,
+    read_checkpoint,
+    save_checkpoint,
+)
+from kanerva.models.initialise import initialise_model
+from kanerva.models.model import Model
 from kanerva.training.config import Config
 from kanerva.training.interrupt import Interrupt
 from kanerva.training.parallel import Parallel
@@ -56,7 +62,7 @@ class Run:
         dataset = load_dataset(
             self.config.data.name,
             split,
-            data=data,
+            data_folder=data,
             binarisation=self.config.data.binarisation,
             show_progress=self.parallel.is_first,
         )
@@ -150,13 +156,13 @@ class Run:
         path = self.folder / f"checkpoint-{self.done:08d}.safetensors"
         state = {f"training.{name}": value for name, value in self.step.state().items()}
         metadata = {
-            "model": dataclasses.asdict(self.config.model),
             "config": dataclasses.asdict(self.config),
             "card": self.card(),
             "step": self.done,
             "seconds": self.seconds,
         }
-        save_tensors(path, {**self.model.state_dict(), **state}, metadata)
+        tensors = {**self.model.state_dict(), **state}
+        save_checkpoint(path, tensors, model=self.config.model, **metadata)
         for old in sorted(self.folder.glob("checkpoint-*.safetensors"))[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
@@ -176,8 +182,8 @@ class Run:
 
     def resume(self) -> None:
         """Go on from the newest checkpoint of the folder."""
-        path = find(self.folder)
-        tensors, metadata = read_tensors(path)
+        path = find_checkpoint(self.folder)
+        tensors, metadata = read_checkpoint(path)
         state = {
             name.removeprefix("training."): tensors.pop(name)
             for name in list(tensors)
@@ -202,7 +208,7 @@ class Run:
             self.step.load_state(state)
             self.done, self.seconds = int(metadata["step"]), float(metadata["seconds"])
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise not_ours(path, " ".join(str(error).split())[:200]) from None
+            raise foreign_file(path, " ".join(str(error).split())[:200]) from None
         self._forget_metrics_after(self.done)
 
     def _forget_metrics_after(self, step: int) -> None:
@@ -212,13 +218,13 @@ class Run:
             write_atomically(path, "".join(row + "\n" for row in rows).encode())
 
 
-def begin(config: Config, sampler: EpisodeSampler) -> Coder:
+def begin(config: Config, sampler: EpisodeSampler) -> Model:
     """The model before its first step; made on the CPU, the same for every device."""
     torch.manual_seed(config.training.seed)
     model = build_model(config.model)
     generator = torch.Generator(sampler.dataset.device).manual_seed(config.training.seed)
     num_episodes = math.ceil(START_IMAGES / sampler.num_items)
-    model.start_from(sampler.sample(num_episodes, generator=generator).cpu())
+    initialise_model(model, sampler.sample(num_episodes, generator=generator).cpu())
     return model
 
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
-from kanerva.data.damage import Chance, any_damage
+from kanerva.data.damage import DamageNoise, any_damage
 from kanerva.models.bound import Bound
-from kanerva.models.coder import Coder, Noise
+from kanerva.models.model import Model, Noise
 from kanerva.training.adam import Adam, update
 from kanerva.training.config import TrainingConfig
 from kanerva.training.flat import FlatParameters
@@ -42,7 +42,7 @@ class TrainingStep:
 
     def __init__(
         self,
-        model: Coder,
+        model: Model,
         sampler: EpisodeSampler,
         config: TrainingConfig,
         *,
@@ -64,7 +64,7 @@ class TrainingStep:
         self.adam = Adam.of(self.flat.vector)
         self.damage, self.objective, self.finish = any_damage, objective, finish
         if config.compile:
-            model.compile_steps()
+            model.prepare_to_compile()
             self.damage = torch.compile(any_damage, dynamic=False)
             self.objective = torch.compile(objective, dynamic=False)
             self.finish = torch.compile(finish, dynamic=False)
@@ -79,7 +79,7 @@ class TrainingStep:
     def run(self, num_steps: int, *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make this many steps, or fewer if `stop` says so in between; returns how many."""
         self.model.train()
-        self.model.use_half(self.half)
+        self.model.coder.use_half(self.half)
         made = 0
         if self.use_graph and self.graph is None:
             warm = min(3, num_steps)
@@ -93,7 +93,7 @@ class TrainingStep:
             else:
                 self._step()
             made += 1
-        self.model.use_half(False)
+        self.model.coder.use_half(False)
         return made
 
     def progress(self) -> Progress:
@@ -124,12 +124,12 @@ class TrainingStep:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.prepare(episodes, self.generator)
         noise = self.model.draw_noise(images, self.generator)
+        cues = None
         if self.num_damaged:
             whole = images[: self.num_damaged]
-            queries = self.damage(whole, Chance.draw(whole, self.generator))
-            noise = noise._replace(queries=queries)
+            cues = self.damage(whole, DamageNoise.draw(whole, self.generator))
         now = (self.schedule, self.count)
-        loss, terms = self.objective(self.module, images, noise, *now, self.num_damaged)
+        loss, terms = self.objective(self.module, images, noise, cues, *now, self.num_damaged)
         gradient = self.flat.gradient(loss, alone=self.alone)
         self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
 
@@ -157,12 +157,13 @@ def objective(
     module: nn.Module,
     images: Tensor,
     noise: Noise,
+    cues: Tensor | None,
     schedule: Schedule,
     count: Tensor,
     num_damaged: int,
 ) -> tuple[Tensor, Tensor]:
     """The training loss, and the means of the bound's terms over episodes read undamaged."""
-    bound: Bound = module(images, noise)
+    bound: Bound = module(images, noise, cues)
     terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
     means = [term.detach()[num_damaged:].mean() for term in terms]
     return bound.weighted(schedule.kl_weight(count)).mean(), torch.stack(means)
