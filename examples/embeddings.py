@@ -13,7 +13,7 @@ NOISE_VAR = 0.01
 
 
 class VectorStore:
-    """Values by inexact keys. Keys become weights by random features, so similar keys share rows."""
+    """Values by inexact keys. Random features make weights, so similar keys share rows."""
 
     def __init__(self, *, scale: float, generator: torch.Generator) -> None:
         self.frequencies = scale * torch.randn(KEY_SIZE, NUM_ROWS, generator=generator)

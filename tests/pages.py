@@ -9,7 +9,14 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PLACEHOLDERS = {"COMMAND": "demo", "RECIPE": "tiny", "PLAN": "plan.json", "DIR": "runs", "OUT": "out"}
+PLACEHOLDERS = {
+    "CHECKPOINT": "omniglot",
+    "COMMAND": "demo",
+    "DIR": "runs",
+    "NAME": "omniglot",
+    "PLAN": "plan.json",
+    "RECIPE": "tiny",
+}
 """What the words in capital letters stand for when a command is parsed."""
 
 
@@ -55,7 +62,10 @@ def commands(script: str) -> list[list[str]]:
 def shown_commands(page: Path) -> list[list[str]]:
     """All `kanerva` commands of a page that are complete, in blocks and within sentences."""
     found = [
-        words for block in blocks(page) if block.kind.startswith("sh") for words in commands(block.body)
+        words
+        for block in blocks(page)
+        if block.kind.startswith("sh")
+        for words in commands(block.body)
     ]
     for span in re.findall(r"`(kanerva [^`]+)`", without_blocks(page)):
         words = shlex.split(span)[1:]
