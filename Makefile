@@ -26,7 +26,7 @@ format: $(DEV_READY)
 
 # The documentation as a folder of pages that open without a server: site/index.html.
 docs: $(DEV_READY)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "documentation: site/index.html"
 
 bench: $(READY)
