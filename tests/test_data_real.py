@@ -1,4 +1,4 @@
-"""The real archives, where KANERVA_DATA has them."""
+"""The real archives, if KANERVA_DATA has them."""
 
 import os
 import time
@@ -58,7 +58,7 @@ def test_omniglot():
 
 @needs_omniglot
 def test_labels_mean_the_same_character_in_every_split():
-    """A character is more like itself by other drawers than like others."""
+    """A character resembles itself by other drawers more than it resembles other characters."""
     train = load_dataset("omniglot", "train", data_folder=DATA)
     test = load_dataset("omniglot", "test", data_folder=DATA)
     means = torch.zeros(1623, 784).index_add_(0, train.labels, train.images.flatten(1).float() / 15)
