@@ -27,7 +27,7 @@ def main() -> None:
 
     stranger = Evidence.of(torch.randn(1, NUM_ROWS), torch.randn(1, CODE_SIZE))
     try:
-        here - stranger
+        (here - stranger).posterior(prior)
     except KanervaError as error:
         print(f"refused: {error}")
 
