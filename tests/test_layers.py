@@ -14,15 +14,16 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "tensor_file"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
     "atomic": {"errors"},
+    "tensor_file": {"errors", "atomic"},
     "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
-    "memory": BELOW_MEMORY,
-    "sparse": {"errors", "checks"},
+    "memory": BELOW_MEMORY | {"tensor_file"},
+    "sparse": {"errors", "checks", "tensor_file"},
     "data": {"errors", "checks", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
