@@ -93,8 +93,8 @@ def test_condition_with_a_variance_per_item_and_dimension(batch, num_items, chun
     post = condition(case.prior, *case.episode, chunk=chunk, **options)
     assert post.mean.shape == (*batch, K, C)
     assert post.cov.shape == (*batch, C, K, K)
-    queries = random_case(batch, seed=3).weights
-    prediction = predict(post, queries, noise_var=NOISE)
+    cues = random_case(batch, seed=3).weights
+    prediction = predict(post, cues, noise_var=NOISE)
     assert prediction.var.shape == (*batch, T, C)
     nats = memory_kl(post, case.prior).reshape(-1)
     evidence = log_evidence(case.prior, *case.episode, **options).reshape(-1)
@@ -107,7 +107,7 @@ def test_condition_with_a_variance_per_item_and_dimension(batch, num_items, chun
         close(torch.block_diag(*flatten(post.cov, 3)[i]), cov)
         close(nats[i], oracle.kl(mean, cov, R, kron_cov(U)))
         close(evidence[i], oracle.log_evidence(R, U, W, Z, noise))
-        means, variances = oracle.predict(mean, cov, flatten(queries, 2)[i], NOISE)
+        means, variances = oracle.predict(mean, cov, flatten(cues, 2)[i], NOISE)
         close(flatten(prediction.mean, 2)[i], means)
         close(flatten(prediction.var, 2)[i], variances)
         M = flatten(samples, 2)[i]
@@ -242,7 +242,7 @@ def test_one_prior_serves_a_batch_of_episodes():
 
 
 def test_reading_in_blocks_changes_nothing():
-    """More queries than one block, against the plain product."""
+    """More cues than one block, against the plain product."""
     case = random_case((2,), num_items=10_000, dtype=torch.float32)
     prediction = predict(case.prior, case.weights)
     W, U = case.weights.double(), case.cov.double()

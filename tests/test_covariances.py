@@ -1,5 +1,7 @@
 """One suite that every row covariance inherits, then what is special to each."""
 
+from abc import ABC, abstractmethod
+
 import pytest
 import torch
 from torch import Tensor
@@ -19,40 +21,41 @@ from kanerva import (
 from kanerva.memory import RowCovariance
 
 
-class CovarianceSuite:
+class CovarianceSuite(ABC):
     """What holds for every representation, against the dense full covariance."""
 
     exact: bool
     """Whether a chain of writes equals one batch write."""
 
+    @abstractmethod
     def make(self, batch: tuple[int, ...]) -> RowCovariance:
-        raise AssertionError("each representation makes its own")
+        """A covariance of K rows with these leading dimensions."""
 
     @pytest.fixture(params=BATCHES, ids=str)
     def batch(self, request) -> tuple[int, ...]:
         return request.param
 
     @pytest.fixture
-    def rows(self, batch) -> RowCovariance:
+    def row_cov(self, batch) -> RowCovariance:
         return self.make(batch)
 
     @pytest.fixture
-    def prior(self, rows, batch) -> MemoryState:
-        return MemoryState(random_case(batch).mean, rows)
+    def prior(self, row_cov, batch) -> MemoryState:
+        return MemoryState(random_case(batch).mean, row_cov)
 
     @pytest.fixture
-    def dense_prior(self, rows, batch) -> MemoryState:
-        return MemoryState(random_case(batch).mean, rows.dense())
+    def dense_prior(self, row_cov, batch) -> MemoryState:
+        return MemoryState(random_case(batch).mean, row_cov.dense())
 
-    def test_dense_is_a_covariance(self, rows, batch):
-        dense = rows.dense()
+    def test_dense_is_a_covariance(self, row_cov, batch):
+        dense = row_cov.dense()
         assert dense.shape == (*batch, K, K)
         torch.testing.assert_close(dense, dense.mT)
         assert torch.linalg.eigvalsh(dense).min() > 0
 
-    def test_times_is_the_dense_product(self, rows, batch):
+    def test_cross_cov_is_the_dense_product(self, row_cov, batch):
         W = random_case(batch, seed=5).weights
-        torch.testing.assert_close(rows.times(W), W @ rows.dense())
+        torch.testing.assert_close(row_cov.cross_cov(W), W @ row_cov.dense())
 
     def test_reading(self, prior, dense_prior, batch):
         W = random_case(batch, seed=5).weights
@@ -65,7 +68,7 @@ class CovarianceSuite:
         post = condition(prior, *case.episode, code_var=code_var)
         exact = condition(dense_prior, *case.episode, code_var=code_var)
         torch.testing.assert_close(post.mean, exact.mean)
-        assert type(post.rows) is type(prior.rows)
+        assert type(post.row_cov) is type(prior.row_cov)
 
     @pytest.mark.parametrize("num_items", [T, 3 * K])
     def test_evidence_is_the_same_write(self, prior, batch, num_items):
@@ -104,8 +107,8 @@ class CovarianceSuite:
         torch.testing.assert_close(nats, memory_kl(dense_prior, case.prior))
 
     def test_speaks_its_own_dtype(self, batch):
-        rows = self.make(batch).map(Tensor.float)
-        state = MemoryState(random_case(batch).mean.float(), rows)
+        row_cov = self.make(batch).map_tensors(Tensor.float)
+        state = MemoryState(random_case(batch).mean.float(), row_cov)
         assert state.mean.dtype == state.cov.dtype == torch.float32
         wide = state.to(torch.float64)
         assert wide.mean.dtype == torch.float64
@@ -145,11 +148,11 @@ class TestLowRankWritten(CovarianceSuite):
         factor = random_case(batch, seed=8, num_items=2).weights.mT
         return LowRankCovariance(random_var(*batch, K), rank=2, factor=factor)
 
-    def test_its_inverse_is_diagonal_plus_low_rank(self, rows):
-        assert isinstance(rows, LowRankCovariance)
-        assert rows.factor is not None
-        inverse = torch.diag_embed(1 / rows.variances) + rows.factor @ rows.factor.mT
-        torch.testing.assert_close(rows.dense(), torch.linalg.inv(inverse))
+    def test_its_inverse_is_diagonal_plus_low_rank(self, row_cov):
+        assert isinstance(row_cov, LowRankCovariance)
+        assert row_cov.factor is not None
+        inverse = torch.diag_embed(1 / row_cov.variances) + row_cov.factor @ row_cov.factor.mT
+        torch.testing.assert_close(row_cov.dense(), torch.linalg.inv(inverse))
 
 
 class TestLowRankWithRoom(CovarianceSuite):
@@ -166,9 +169,9 @@ def test_low_rank_is_exact_up_to_its_rank_and_better_than_diagonal_beyond():
     case = random_case((8,), num_rows=num_rows, num_items=num_items)
     variances = torch.ones(num_rows, dtype=torch.float64)
 
-    def error(rows: RowCovariance) -> float:
-        prior = MemoryState(case.mean, rows)
-        exact = condition(MemoryState(case.mean, rows.dense()), *case.episode)
+    def error(row_cov: RowCovariance) -> float:
+        prior = MemoryState(case.mean, row_cov)
+        exact = condition(MemoryState(case.mean, row_cov.dense()), *case.episode)
         return relative_error(condition(prior, *case.episode, chunk=1).mean, exact.mean)
 
     errors = [error(LowRankCovariance(variances, rank=rank)) for rank in (4, 8, 16, 24)]

@@ -25,7 +25,7 @@ from kanerva import (
     predict,
     recall,
 )
-from kanerva.memory import checks
+from kanerva.memory.tensor_checks import check_same_dtype_and_device
 
 F64 = torch.float64
 case = random_case()
@@ -76,7 +76,9 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     "float32 episode": (lambda: condition(prior, W.float(), Z.float()), "weights", "float64"),
     "meta tensors": (lambda: condition(prior, W, Z.to("meta")), "codes", "a meta tensor"),
     "another device": (
-        lambda: checks.alike(weights=W, codes=Z.to("meta")),  # the check, where no GPU is
+        lambda: check_same_dtype_and_device(
+            weights=W, codes=Z.to("meta")
+        ),  # the check, where no GPU is
         "codes",
         "device cpu",
     ),
@@ -165,13 +167,13 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
         "factor",
         "rank = 2",
     ),
-    "query of another K": (lambda: predict(prior, W[:, 1:]), "weights", "rows K"),
-    "query with NaN": (lambda: recall(prior, poisoned(W, torch.nan)), "weights", "finite"),
-    "query in float32": (lambda: recall(prior, W.float()), "weights", "float64"),
+    "reading with another K": (lambda: predict(prior, W[:, 1:]), "weights", "rows K"),
+    "reading with NaN": (lambda: recall(prior, poisoned(W, torch.nan)), "weights", "finite"),
+    "reading in float32": (lambda: recall(prior, W.float()), "weights", "float64"),
     "prediction without noise": (lambda: predict(prior, W, noise_var=0), "noise_var", "positive"),
     "memory matrix of another C": (
         lambda: log_prob(prior, case.mean[:, 1:]),
-        "memory",
+        "matrix",
         "code size C",
     ),
     "KL to another K": (
@@ -251,6 +253,14 @@ def test_bad_input_is_refused_with_a_way_out(name):
     assert words in message
     assert "\n" not in message
     assert all((error.expected, error.got, error.fix))
+
+
+def test_fixes_work():
+    with pytest.raises(KanervaError, match=r"cov \+ 1 \* torch.eye\(5\)"):
+        MemoryState(case.mean, not_pd)
+    MemoryState(case.mean, not_pd + 1 * torch.eye(5))
+    with pytest.raises(KanervaError, match=r"pass weights.mT"):
+        predict(prior, W.mT)
 
 
 def test_bad_input_changes_nothing():

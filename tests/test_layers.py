@@ -13,20 +13,21 @@ MODULES = {
 }
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
-BELOW_MEMORY = {"errors", "linalg", "distributions"}
+BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
 BELOW_MODELS = BELOW_MEMORY | {"memory", "files"}
 MAY_IMPORT = {
     "errors": set(),
+    "checks": {"errors"},
     "files": {"errors"},
-    "linalg": {"errors"},
+    "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
-    "sparse": {"errors"},
-    "data": {"errors", "files"},
+    "sparse": {"errors", "checks"},
+    "data": {"errors", "checks", "files"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "files"},
+    "figures": {"errors", "checks", "files"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }

@@ -60,7 +60,7 @@ def test_one_by_one_is_the_square_root():
 
 def test_strongest_directions_split_a_gram_matrix():
     matrix = random_case((3,), num_items=9).weights.mT
-    kept, dropped = linalg.strongest_directions(matrix, 2)
+    kept, dropped = linalg.split_leading_directions(matrix, 2)
     assert kept.shape[-1] == 2
     torch.testing.assert_close(kept @ kept.mT + dropped @ dropped.mT, matrix @ matrix.mT)
     values = torch.linalg.eigvalsh(matrix @ matrix.mT)

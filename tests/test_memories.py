@@ -1,29 +1,40 @@
 """One suite that every memory with parameters inherits, and what is true of one kind alone."""
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
 
-from kanerva import MemoryState
+from kanerva import KanervaError, MemoryState
 from kanerva.data import EpisodeSampler, load_dataset
+from kanerva.models.addressing import Addressing, LeastSquaresAddressing
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import load, save_model
-from kanerva.models.config import ModelConfig
-from kanerva.models.dynamic_machine import DynamicMachine
-from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.models.memories import build_memory, content, dnc, lrua
-from kanerva.models.memories.bayesian import WeightMemory
+from kanerva.models.config import (
+    AnyMemoryModelConfig,
+    DNCConfig,
+    DynamicConfig,
+    LRUAConfig,
+    ModelConfig,
+)
+from kanerva.models.initialise import initialise_model
+from kanerva.models.kanerva_machine import DynamicKanervaMachine
+from kanerva.models.memories import LRUA, Memory, content, dnc, lrua
 from kanerva.models.memories.controlled import ControlledMemory
 from kanerva.models.memories.dnc import DNC, DNCState
+from kanerva.models.memory_model import MemoryModel
+from kanerva.models.model import Model
 from kanerva.training.config import TrainingConfig
 from kanerva.training.step import TrainingStep
 
 B, T, K, C, Y = 3, 5, 12, 6, 4
-SIZES = ModelConfig(
-    num_filters=4, code_size=C, num_rows=K, key_size=7, address_size=Y, hidden_size=16
-)
+CODER: dict[str, Any] = {"num_filters": 4, "code_size": C, "num_rows": K}
+NETS: dict[str, Any] = {"address_code_size": Y, "hidden_size": 16}
+DNC_SIZES = DNCConfig(**CODER, **NETS, bottom_up=False)
+LRUA_SIZES = LRUAConfig(**CODER, **NETS, bottom_up=False)
+DYNAMIC_SIZES = DynamicConfig(**CODER)
 
 
 def parts(state) -> tuple[torch.Tensor, ...]:
@@ -39,83 +50,88 @@ def assert_alike(one, other, **tolerance) -> None:
 class MemorySuite:
     """What a model may rely on, whatever the memory."""
 
-    config: ModelConfig
+    config: AnyMemoryModelConfig
     order_matters: bool
 
     @pytest.fixture
-    def memory(self):
+    def model(self) -> MemoryModel:
         torch.manual_seed(0)
-        return build_memory(self.config)
+        model = build_model(self.config)
+        assert isinstance(model, MemoryModel)
+        return model
 
     @pytest.fixture
-    def places(self, memory):
+    def memory(self, model):
+        return model.memory
+
+    @pytest.fixture
+    def address(self, model):
         torch.manual_seed(1)
-        return memory.place(torch.randn(B, T, memory.address_size)).detach()
+        addressing = model.addressing
+        return addressing.address_for(torch.randn(B, T, addressing.address_code_size)).detach()
 
     @pytest.fixture
     def codes(self):
         torch.manual_seed(2)
         return 2 * torch.randn(B, T, C)
 
-    def written(self, memory, places, codes):
-        return memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+    def written(self, memory, address, codes):
+        return memory.write(memory.initial_state(torch.Size([B])), address, codes)
 
-    def test_shapes(self, memory, places, codes):
-        state = self.written(memory, places, codes)
+    def test_shapes(self, memory, address, codes):
+        state = self.written(memory, address, codes)
         assert memory.batch_shape(state) == (B,)
-        mean, var, weights = memory.read(state, places)
+        mean, var, weights = memory.read(state, address)
         assert mean.shape == (B, T, C)
         assert weights.shape == (B, T, K)
         assert torch.broadcast_to(torch.as_tensor(var), (B, T, C)).min() > 0
-        assert memory.confidence(state, places).shape == (B, T)
+        assert memory.confidence(state, address).shape == (B, T)
         assert all(part.isfinite().all() for part in (mean, weights, *parts(state)))
 
-    def test_writing_changes_what_is_read(self, memory, places, codes):
-        before = memory.read(memory.initial_state(torch.Size([B])), places).mean
-        after = memory.read(self.written(memory, places, codes), places).mean
+    def test_writing_changes_what_is_read(self, memory, address, codes):
+        before = memory.read(memory.initial_state(torch.Size([B])), address).mean
+        after = memory.read(self.written(memory, address, codes), address).mean
         assert (before - after).abs().max() > 1e-3
 
-    def test_states_are_values(self, memory, places, codes):
+    def test_states_are_values(self, memory, address, codes):
         """Neither writing nor reading changes a state."""
-        state = self.written(memory, places, codes)
+        state = self.written(memory, address, codes)
         copies = [part.clone() for part in parts(state)]
-        memory.write(state, places, -codes, None)
-        memory.read(state, places)
+        memory.write(state, address, -codes)
+        memory.read(state, address)
         for part, copy in zip(parts(state), copies, strict=True):
             assert torch.equal(part, copy)
 
-    def test_items_read_do_not_see_each_other(self, memory, places, codes):
-        state = self.written(memory, places, codes)
-        whole, one = memory.read(state, places), memory.read(state, places[:, 2:3])
+    def test_items_read_do_not_see_each_other(self, memory, address, codes):
+        state = self.written(memory, address, codes)
+        whole, one = memory.read(state, address), memory.read(state, address[:, 2:3])
         torch.testing.assert_close(whole.mean[:, 2:3], one.mean)
         torch.testing.assert_close(whole.weights[:, 2:3], one.weights)
 
-    def test_episodes_do_not_see_each_other(self, memory, places, codes):
-        whole = self.written(memory, places, codes)
-        single = memory.write(memory.initial_state(torch.Size([1])), places[1:2], codes[1:2], None)
+    def test_episodes_do_not_see_each_other(self, memory, address, codes):
+        whole = self.written(memory, address, codes)
+        single = memory.write(memory.initial_state(torch.Size([1])), address[1:2], codes[1:2])
         for a, b in zip(parts(whole), parts(single), strict=True):
             torch.testing.assert_close(a[1:2], b)
 
-    def test_writing_goes_on(self, memory, places, codes):
-        begun = memory.write(
-            memory.initial_state(torch.Size([B])), places[:, :2], codes[:, :2], None
-        )
-        parted = memory.write(begun, places[:, 2:], codes[:, 2:], None)
-        assert_alike(parted, self.written(memory, places, codes), rtol=1e-4, atol=1e-5)
+    def test_writing_goes_on(self, memory, address, codes):
+        begun = memory.write(memory.initial_state(torch.Size([B])), address[:, :2], codes[:, :2])
+        parted = memory.write(begun, address[:, 2:], codes[:, 2:])
+        assert_alike(parted, self.written(memory, address, codes), rtol=1e-4, atol=1e-5)
 
-    def test_order(self, memory, places, codes):
-        turned = self.written(memory, places.flip(-2), codes.flip(-2))
-        straight = self.written(memory, places, codes)
-        means = [memory.read(state, places).mean for state in (straight, turned)]
+    def test_order(self, memory, address, codes):
+        turned = self.written(memory, address.flip(-2), codes.flip(-2))
+        straight = self.written(memory, address, codes)
+        means = [memory.read(state, address).mean for state in (straight, turned)]
         same = torch.allclose(*means, rtol=1e-4, atol=1e-4)
         assert same != self.order_matters
 
-    def test_gradients_are_finite_even_of_nothing(self, memory, places):
+    def test_gradients_are_finite_even_of_nothing(self, memory, address):
         """Codes of zero length, into an empty memory."""
-        places, codes = places.requires_grad_(), torch.zeros(B, T, C, requires_grad=True)
-        mean = memory.read(self.written(memory, places, codes), places).mean
+        address, codes = address.requires_grad_(), torch.zeros(B, T, C, requires_grad=True)
+        mean = memory.read(self.written(memory, address, codes), address).mean
         (mean - 1).square().sum().backward()
-        for gradient in (places.grad, codes.grad, *(p.grad for p in memory.parameters())):
+        for gradient in (address.grad, codes.grad, *(p.grad for p in memory.parameters())):
             assert gradient is None or gradient.isfinite().all()
 
     def test_the_model_around_it_learns(self, tmp_path):
@@ -123,10 +139,9 @@ class MemorySuite:
         data = load_dataset("glyphs", "fit", show_progress=False)
         torch.manual_seed(0)
         model = build_model(self.config)
-        assert isinstance(model, KanervaMachine)
         sampler = EpisodeSampler(data, num_items=T)
         generator = torch.Generator().manual_seed(0)
-        model.start_from(sampler.sample(20, generator=generator))
+        initialise_model(model, sampler.sample(20, generator=generator))
         training = TrainingConfig(steps=60, batch=4, warmup=10, kl_warmup=20, precision="float32")
         step = TrainingStep(model, sampler, training, device=torch.device("cpu"))
         step.run(6)
@@ -138,53 +153,58 @@ class MemorySuite:
         assert after.bound < before - 5
         assert after.skipped == 0
         save_model(tmp_path / "model.safetensors", model, {})
-        again = load(tmp_path / "model.safetensors")
-        assert isinstance(again, KanervaMachine)
+        again = load(tmp_path / "model.safetensors", kind=MemoryModel)
         images = sampler.sample(2, generator=generator)
-        read = again.read(images, again.write(images), iterations=2)
+        read = again.read(images, again.write(images), num_readings=2)
         assert read.images.shape == images.shape
         assert read.weights.shape == (2, T, K)
-        samples = again.generate(again.write(images), 3, iterations=1, generator=generator)
+        samples = again.generate(again.write(images), 3, num_readings=1, generator=generator)
         assert samples.shape == (2, 3, 1, 28, 28)
         line = again.interpolate(images[0, 0], images[0, 1], again.write(images[0]), steps=4)
         assert line.shape == (4, 1, 28, 28)
-        weights = again.log_weights(images, 3, generator=generator)
+        weights = again.log_weights(images, num_samples=3, generator=generator)
         assert weights.isfinite().all()
 
 
 class TestBayesian(MemorySuite):
-    config = SIZES
+    config = ModelConfig(**CODER, **NETS, key_size=7)
     order_matters = False
 
 
 class TestWithoutBottomUp(MemorySuite):
-    config = replace(SIZES, bottom_up=False)
+    config = ModelConfig(**CODER, **NETS, key_size=7, bottom_up=False)
     order_matters = False
 
 
 class TestDynamic(MemorySuite):
-    config = replace(SIZES, kind="dynamic", bottom_up=False)
+    config = DYNAMIC_SIZES
     order_matters = False  # of the memory, given weights; the machine finds them in order
 
 
 class TestDNC(MemorySuite):
-    config = replace(SIZES, kind="dnc", bottom_up=False)
+    config = DNC_SIZES
     order_matters = True
 
 
 class TestLRUA(MemorySuite):
-    config = replace(SIZES, kind="lrua", bottom_up=False)
+    config = LRUA_SIZES
     order_matters = True
+
+
+CONTROLLED: dict[str, Callable[[], ControlledMemory]] = {
+    "dnc": partial(DNC, DNC_SIZES),
+    "lrua": partial(LRUA, LRUA_SIZES),
+}
 
 
 def long_dnc() -> tuple[DNC, DNCState]:
     """A DNC with strong, random opinions after more items than it has rows."""
     torch.manual_seed(0)
-    memory = DNC(TestDNC.config)
+    memory = DNC(DNC_SIZES)
     for parameter in memory.controller.parameters():
         torch.nn.init.normal_(parameter, std=1.0)
-    places, codes = torch.randn(B, 3 * K, Y), torch.randn(B, 3 * K, C)
-    return memory, memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+    address, codes = torch.randn(B, 3 * K, Y), torch.randn(B, 3 * K, C)
+    return memory, memory.write(memory.initial_state(torch.Size([B])), address, codes)
 
 
 def test_dnc_invariants():
@@ -236,7 +256,7 @@ def test_dnc_links_follow_the_order_of_writing():
     rows = torch.eye(4)
     links, precedence = torch.zeros(4, 4), torch.zeros(4)
     for row in (2, 0, 3):
-        links = dnc.linked(links, precedence, rows[row])
+        links = dnc.updated_links(links, precedence, rows[row])
         precedence = rows[row]
     expected = torch.zeros(4, 4)
     expected[0, 2] = expected[3, 0] = 1
@@ -285,7 +305,7 @@ def test_dnc_one_step_by_hand():
 
 
 def test_dnc_commands_are_the_parts_of_a_word():
-    memory = DNC(TestDNC.config)
+    memory = DNC(DNC_SIZES)
     word = torch.randn(2, 1, sum(memory.sizes))
     write, read = memory.commands(word)
     key, erase, vector = (
@@ -303,7 +323,7 @@ def test_dnc_commands_are_the_parts_of_a_word():
 
 def test_dnc_reads_on_in_time():
     """Where the next row was written, and where the one before, from where was read last."""
-    memory = DNC(TestDNC.config)
+    memory = DNC(DNC_SIZES)
     empty = memory.initial_state(torch.Size([1]))
     links = torch.zeros(1, K, K)
     links[0, 5, 3] = links[0, 3, 8] = 1.0  # 8, then 3, then 5
@@ -322,12 +342,11 @@ def test_dnc_reads_on_in_time():
 def test_what_is_read_comes_from_the_memory_alone(kind):
     """Appendix D: the controller, an MLP of 200 units, may not hand anything past the memory."""
     torch.manual_seed(0)
-    memory = build_memory(replace(SIZES, kind=kind, bottom_up=False))
-    assert isinstance(memory, ControlledMemory)
+    memory = CONTROLLED[kind]()
     torch.nn.init.normal_(memory.read_out.weight)
     assert memory.controller[0].weight.shape == (200, Y + C)
-    places, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
-    state = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+    address, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
+    state = memory.write(memory.initial_state(torch.Size([B])), address, codes)
     read = memory.read(state, torch.randn(B, 9, Y))
     torch.testing.assert_close(read.mean, memory.read_out(read.weights @ state.memory))
     nothing = memory.read(memory.initial_state(torch.Size([B])), torch.randn(B, 9, Y)).mean
@@ -340,17 +359,16 @@ def test_compiled_steps_are_for_training_alone(kind, monkeypatch):
     """And the same: traced by the compiler here, without the code it would make of it."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
     torch.manual_seed(0)
-    memory = build_memory(replace(SIZES, kind=kind, bottom_up=False))
-    assert isinstance(memory, ControlledMemory)
-    places, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
-    plain = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
-    memory.compile_steps()
+    memory = CONTROLLED[kind]()
+    address, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
+    plain = memory.write(memory.initial_state(torch.Size([B])), address, codes)
+    memory.prepare_to_compile()
     compiled, calls = memory.compiled_step, []
     assert compiled is not None
     monkeypatch.setattr(memory, "compiled_step", lambda *args: calls.append(1) or compiled(*args))
     for training, times in ((True, T), (False, T)):
         memory.train(training)
-        again = memory.write(memory.initial_state(torch.Size([B])), places, codes, None)
+        again = memory.write(memory.initial_state(torch.Size([B])), address, codes)
         assert_alike(again, plain)
         assert len(calls) == times
 
@@ -363,7 +381,7 @@ def test_content_finds_a_row_by_direction():
 
 
 def test_lrua_writes_to_the_least_used_row():
-    memory = build_memory(TestLRUA.config)
+    memory = LRUA(LRUA_SIZES)
     state = memory.initial_state(torch.Size([1]))
     keys = 3 * torch.randn(1, K, C, generator=torch.Generator().manual_seed(0))
     for key in keys.split(1, dim=1):
@@ -425,16 +443,16 @@ def test_least_squares_gradients():
 
 
 def test_energy_does_not_rise():
-    """Over retrieval from damaged and random queries."""
+    """Over retrieval from damaged cues."""
     torch.manual_seed(0)
-    machine = DynamicMachine(TestDynamic.config).eval()
+    machine = DynamicKanervaMachine(DYNAMIC_SIZES).eval()
     data = load_dataset("glyphs", "fit", show_progress=False)
     sampler = EpisodeSampler(data, num_items=T)
     images = sampler.sample(4, generator=torch.Generator().manual_seed(0))
-    machine.start_from(images)
+    initialise_model(machine, images)
     memory = machine.write(images)
-    queries = (images + 0.3 * torch.rand_like(images)).clamp(0, 1)
-    found = machine.retrieve(queries, memory, iterations=12)
+    cues = (images + 0.3 * torch.rand_like(images)).clamp(0, 1)
+    found = machine.retrieve(cues, memory, num_readings=12)
     assert found.images.shape == images.shape
     assert found.energies.shape == (12, 4, T)
     assert (found.energies.diff(dim=0) <= 1e-3).all()
@@ -446,12 +464,11 @@ def test_a_dynamic_machine_writes_where_it_looks():
     from kanerva import condition, infer_weights
 
     torch.manual_seed(0)
-    machine = DynamicMachine(TestDynamic.config).eval()
-    assert isinstance(machine.memory, WeightMemory)
+    machine = DynamicKanervaMachine(DYNAMIC_SIZES).eval()
     embeddings = torch.randn(2, 2 * C)
     nothing = {"address_noise": torch.zeros(2, K), "code_noise": torch.zeros(2, C)}
     with torch.no_grad():
-        state = machine.store(embeddings, machine.prior_memory(), **nothing)
+        state = machine.inference.write(embeddings, machine.prior_memory(), **nothing)
         by_hand = machine.prior_memory()
         for code in embeddings[:, None, :C]:
             by_hand = condition(by_hand, infer_weights(by_hand, code), code)
@@ -464,23 +481,41 @@ def test_a_dynamic_machine_reads_where_all_is_written():
     from kanerva import infer_weights
 
     torch.manual_seed(0)
-    machine = DynamicMachine(TestDynamic.config).eval()
+    machine = DynamicKanervaMachine(DYNAMIC_SIZES).eval()
+    assert isinstance(machine.addressing, LeastSquaresAddressing)
+    log_var = machine.addressing.log_var
     embeddings = torch.randn(B, T, 2 * C)
     both = torch.stack([embeddings, embeddings])
     noise = machine.draw_noise(torch.zeros(B, T, 1, 28, 28), torch.Generator().manual_seed(0))
     assert noise.address is not None
     with torch.no_grad():
         prior = machine.prior_memory()
-        state, address, places = machine.remember(embeddings, both, prior, noise)
+        state, posterior, address = machine.inference.write_and_find(embeddings, both, prior, noise)
         least = infer_weights(state, embeddings[..., :C])
-        torch.testing.assert_close(address.mean, least)
-        assert (address.mean - infer_weights(prior, embeddings[..., :C])).abs().max() > 0.1
+        torch.testing.assert_close(posterior.mean, least)
+        assert (posterior.mean - infer_weights(prior, embeddings[..., :C])).abs().max() > 0.1
         torch.testing.assert_close(
-            places, least + (machine.log_var / 2).exp() * noise.address[1], rtol=1e-4, atol=1e-4
+            address, least + (log_var / 2).exp() * noise.address[1], rtol=1e-4, atol=1e-4
         )
         for part, written, read in ((0, False, False), (1, True, False)):
             other = noise.address.clone()
             other[part] += 1
-            again = machine.remember(embeddings, both, prior, noise._replace(address=other))
-            assert torch.equal(again.state.mean, state.mean) is written
-            assert torch.equal(again.places, places) is read
+            again_state, _, again_address = machine.inference.write_and_find(
+                embeddings, both, prior, noise._replace(address=other)
+            )
+            assert torch.equal(again_state.mean, state.mean) is written
+            assert torch.equal(again_address, address) is read
+
+
+@pytest.mark.parametrize("kind", ["dnc", "lrua"])
+def test_a_memory_that_cannot_use_the_variance_of_codes_refuses_it(kind):
+    memory = CONTROLLED[kind]()
+    address, codes = torch.randn(B, T, Y), torch.randn(B, T, C)
+    with pytest.raises(KanervaError, match="code_var"):
+        memory.write(memory.initial_state(torch.Size([B])), address, codes, code_var=codes.exp())
+
+
+def test_abstract_parts_cannot_be_made():
+    for abstract in (Memory, Addressing, Model):
+        with pytest.raises(TypeError, match="abstract"):
+            abstract()  # pyright: ignore

@@ -1,28 +1,53 @@
 """The models: their bound against a slow transcription of the paper, options, honesty rules."""
 
+import json
 import math
-from typing import Literal
+from pathlib import Path
+from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from torch.distributions import Normal, kl_divergence
 
 import kanerva
 from kanerva import VAE, KanervaError, condition, memory_kl, recall
 from kanerva.distributions.gaussian import Gaussian
+from kanerva.models.addressing import LearnedAddressing
 from kanerva.models.build import build_model
-from kanerva.models.coder import Coder
-from kanerva.models.config import ModelConfig
+from kanerva.models.checkpoint import OLD_NAMES, load_with_card, save_model
+from kanerva.models.config import (
+    CONFIGS,
+    ModelConfig,
+    VAEConfig,
+    config_from_dict,
+    config_to_dict,
+)
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.models.memories.bayesian import BayesianMemory
+from kanerva.models.model import Model
 from kanerva.models.nets import FromPixels, ToPixels
 
-SMALL = {"num_filters": 4, "code_size": 6, "num_rows": 7, "key_size": 5, "address_size": 4}
+CODER: dict[str, Any] = {"num_filters": 4, "code_size": 6}
+SMALL: dict[str, Any] = {
+    **CODER,
+    "num_rows": 7,
+    "key_size": 5,
+    "address_code_size": 4,
+    "hidden_size": 10,
+}
 
 
-def small(kind: Literal["kanerva", "vae"] = "kanerva", seed: int = 0, **options) -> Coder:
+def small(seed: int = 0, **options) -> KanervaMachine:
     torch.manual_seed(seed)
-    return build_model(ModelConfig(kind=kind, hidden_size=10, **{**SMALL, **options}))
+    return KanervaMachine(ModelConfig(**{**SMALL, **options}))
+
+
+def small_vae(**options) -> VAE:
+    torch.manual_seed(0)
+    return VAE(VAEConfig(**{**CODER, **options}))
+
+
+MAKE = {"kanerva": small, "vae": small_vae}
 
 
 def episodes(batch=3, items=5, shape=(1, 28, 28), seed=0):
@@ -39,7 +64,6 @@ def bounded(parameters):
 def test_the_bound_is_the_papers():
     """eq:vlb transcribed item by item, with torch.distributions."""
     model = small().eval()
-    assert isinstance(model, KanervaMachine)
     for parameter in model.parameters():  # away from the special start
         torch.nn.init.normal_(parameter, std=0.1)
     images = episodes()
@@ -47,33 +71,37 @@ def test_the_bound_is_the_papers():
     bound = model(images, noise)
     assert noise.address is not None
     assert noise.written_code is not None
-    assert isinstance(model.memory, BayesianMemory)
-    assert model.code_net is not None
-    addresses = model.memory.addresses
+    addressing, code_net = model.addressing, model.inference.code_net
+    assert isinstance(addressing, LearnedAddressing)
+    assert addressing.table is not None
+    assert code_net is not None
+    assert bound.memory_kl_per_item is not None
+    address_net, key_net = addressing.address_net, addressing.table.key_net
+    addresses = addressing.table.addresses
     table = addresses / addresses.norm(dim=1, keepdim=True)
     for b in range(3):
         write_weights, write_codes = [], []
         for t in range(5):
-            e = model.encoder(images[b, t][None])[0]
-            mean, log_var = bounded(model.address_net(e))
+            e = model.coder.encoder(images[b, t][None])[0]
+            mean, log_var = bounded(address_net(e))
             y = mean + (log_var / 2).exp() * noise.address[0, b, t]
-            write_weights.append(table @ model.memory.key_net(y))
+            write_weights.append(table @ key_net(y))
             code, spread = bounded(e)
             write_codes.append(code + (spread / 2).exp() * noise.written_code[b, t])
         prior = model.prior_memory()
         memory = condition(prior, torch.stack(write_weights), torch.stack(write_codes))
         reconstruction = kl_address = kl_code = 0.0
         for t in range(5):
-            e = model.encoder(images[b, t][None])[0]
-            mean, log_var = bounded(model.address_net(e))
+            e = model.coder.encoder(images[b, t][None])[0]
+            mean, log_var = bounded(address_net(e))
             q_y = Normal(mean, (log_var / 2).exp())
             y = mean + q_y.stddev * noise.address[1, b, t]
-            weights = table @ model.memory.key_net(y)
+            weights = table @ key_net(y)
             prior_mean = recall(memory, weights[None])[0]
-            shift, log_var = bounded(model.code_net(torch.cat([e, prior_mean])))
+            shift, log_var = bounded(code_net(torch.cat([e, prior_mean])))
             q_z = Normal(prior_mean + shift, (log_var / 2).exp())
             z = q_z.mean + q_z.stddev * noise.code[b, t]
-            pixels = torch.distributions.Bernoulli(logits=model.decoder(z[None])[0])
+            pixels = torch.distributions.Bernoulli(logits=model.coder.decoder(z[None])[0])
             reconstruction -= pixels.log_prob(images[b, t]).sum() / 5
             kl_address += kl_divergence(q_y, Normal(0.0, 1.0)).sum() / 5
             kl_code += kl_divergence(q_z, Normal(prior_mean, 1.0)).sum() / 5
@@ -84,13 +112,13 @@ def test_the_bound_is_the_papers():
 
 
 def test_a_vae_is_a_vae():
-    model = small("vae").eval()
+    model = small_vae().eval()
     images = episodes()
     noise = model.draw_noise(images, torch.Generator().manual_seed(1))
     bound = model(images, noise)
-    mean, log_var = bounded(model.encode(images))
+    mean, log_var = bounded(model.coder.encode(images))
     q = Normal(mean, (log_var / 2).exp())
-    pixels = torch.distributions.Bernoulli(logits=model.decode(mean + q.stddev * noise.code))
+    pixels = torch.distributions.Bernoulli(logits=model.coder.decode(mean + q.stddev * noise.code))
     truth = -pixels.log_prob(images).sum((-3, -2, -1)).mean(-1)
     torch.testing.assert_close(bound.reconstruction, truth)
     torch.testing.assert_close(bound.kl_code, kl_divergence(q, Normal(0.0, 1.0)).sum(-1).mean(-1))
@@ -117,7 +145,7 @@ def test_order_does_not_matter():
 
 def test_items_mix_in_the_memory_alone():
     """Without a memory, an item's terms do not depend on its neighbours."""
-    model = small("vae").eval()
+    model = small_vae().eval()
     images = episodes(batch=1, items=4)
     noise = model.draw_noise(images, torch.Generator().manual_seed(1))
     together = model(images, noise).total[0] * 4
@@ -154,7 +182,7 @@ def test_options_learn(covariance, reading, writing):
         bound.total.mean().backward()
         optimizer.step()
         losses.append(bound.total.mean().item())
-    unused = {"memory.prior_mixing"} if covariance == "diagonal" else set()
+    unused = {"inference.memory.prior_mixing"} if covariance == "diagonal" else set()
     for name, parameter in model.named_parameters():
         if name not in unused:
             assert parameter.grad is not None, name
@@ -166,10 +194,10 @@ def test_options_learn(covariance, reading, writing):
 @pytest.mark.parametrize("kind", ["kanerva", "vae"])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (2, 17, 30)])
 def test_shapes(kind, shape):
-    model = small(kind, image_shape=shape, likelihood="gaussian").eval()
+    model: Model = MAKE[kind](image_shape=shape, likelihood="gaussian").eval()
     bound = model.elbo(torch.rand(2, 3, *shape))
     assert bound.total.shape == (2,)
-    assert model.decode(torch.zeros(2, 3, 6)).shape == (2, 3, *shape)
+    assert model.coder.decode(torch.zeros(2, 3, 6)).shape == (2, 3, *shape)
 
 
 def test_colour_gets_noise_while_training_only():
@@ -183,11 +211,11 @@ def test_colour_gets_noise_while_training_only():
 
 def test_importance_samples_tighten_the_bound():
     for kind in ("kanerva", "vae"):
-        model = small(kind).eval()
+        model: Model = MAKE[kind]().eval()
         images = episodes(batch=8)
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
-            weights = model.log_weights(images, 200, generator=generator)
+            weights = model.log_weights(images, num_samples=200, generator=generator)
             bound = torch.stack(
                 [model.elbo(images, generator=generator).total.mean() for _ in range(40)]
             )
@@ -214,49 +242,52 @@ def test_public_names():
 
 
 def test_a_vae_generates_and_feeds_back():
-    model = small("vae").eval()
-    assert isinstance(model, VAE)
+    model = small_vae().eval()
     seen = {}
     images = model.generate(
         5,
-        iterations=2,
+        num_readings=2,
         generator=torch.Generator().manual_seed(0),
-        watch=seen.__setitem__,
+        on_reading=seen.__setitem__,
     )
     assert list(seen) == [0, 1, 2]
     assert torch.equal(images, seen[2])
     with torch.no_grad():
-        again = model.decode(model.encode(seen[0])[:, :6]).sigmoid()
+        again = model.coder.decode(model.coder.encode(seen[0])[:, :6]).sigmoid()
     torch.testing.assert_close(again, seen[1])
     z = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(seen[0], model.decode(z).sigmoid().detach())
+    torch.testing.assert_close(seen[0], model.coder.decode(z).sigmoid().detach())
 
 
-def test_damaged_queries_read_what_whole_images_wrote():
-    """The first n episodes are addressed and corrected by their queries, the rest by themselves."""
+def test_damaged_cues_read_what_whole_images_wrote():
+    """The first n episodes are addressed and corrected by their cues, the rest by themselves."""
     model = small().eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
-    images, queries = episodes(), episodes(batch=1, seed=9)
+    images, cues = episodes(), episodes(batch=1, seed=9)
     noise = model.draw_noise(images, torch.Generator().manual_seed(1))
-    plain, damaged = model(images, noise), model(images, noise._replace(queries=queries))
-    for one, other in zip(plain, damaged, strict=True):
+    plain, damaged = model(images, noise), model(images, noise, cues)
+    assert plain.memory_kl_per_item is not None
+    assert damaged.memory_kl_per_item is not None
+    for one, other in zip(plain[:3], damaged[:3], strict=True):
         assert torch.allclose(one[1:], other[1:], atol=1e-5)
     assert torch.equal(plain.memory_kl_per_item, damaged.memory_kl_per_item)  # written whole
     assert not torch.allclose(plain.kl_address[0], damaged.kl_address[0])
-    assert isinstance(model, KanervaMachine)
     with torch.no_grad():
-        embeddings, e = model.encode(images[:1]), model.encode(queries)
+        embeddings, e = model.coder.encode(images[:1]), model.coder.encode(cues)
         assert noise.address is not None
         assert noise.written_code is not None
+        prior = model.prior_memory()
         write, read = (
-            model.memory.place(model.locate(x, None).sample(noise.address[k, :1]))
+            model.addressing.address_for(
+                model.addressing.posterior(x, prior).sample(noise.address[k, :1])
+            )
             for k, x in enumerate((embeddings, e))
         )
         written = noise.written_code[:1]
         codes = Gaussian(*bounded(embeddings)).sample(written)
-        memory = condition(model.prior_memory(), write, codes)
-        reading = model.read_embeddings(e, read, memory, None)
+        memory = condition(prior, write, codes)
+        reading = model.inference.read(e, read, memory, None)
         kl = kl_divergence(
             Normal(reading.shift, (reading.log_var / 2).exp()), Normal(0.0, 1.0)
         ).sum(-1)
@@ -294,3 +325,125 @@ def test_writing_in_chunks_is_the_same_where_the_covariance_is_full():
     for chunk in (1, 2):
         torch.testing.assert_close(bounds["full", None], bounds["full", chunk])
         assert not torch.allclose(bounds["diagonal", None], bounds["diagonal", chunk], rtol=1e-4)
+
+
+def test_a_vae_refuses_cues():
+    model = small_vae()
+    images = episodes()
+    with pytest.raises(KanervaError, match="cues"):
+        model(images, model.draw_noise(images, None), images[:1])
+
+
+def test_each_config_builds_its_own_model():
+    kinds = {kind: type(build_model(config())).__name__ for kind, config in CONFIGS.items()}
+    assert kinds == {
+        "kanerva": "KanervaMachine",
+        "vae": "VAE",
+        "dnc": "MemoryModel",
+        "lrua": "MemoryModel",
+        "dynamic": "DynamicKanervaMachine",
+    }
+
+
+def test_configs_survive_json():
+    for config in CONFIGS.values():
+        fields = json.loads(json.dumps(config_to_dict(config())))
+        assert config_from_dict(fields) == config()
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [("vae", "num_rows"), ("dnc", "covariance"), ("lrua", "key_size"), ("dynamic", "hidden_size")],
+)
+def test_configs_have_only_the_options_that_their_model_uses(kind, option):
+    with pytest.raises(TypeError, match=option):
+        CONFIGS[kind](**{option: 3})  # pyright: ignore
+    with pytest.raises(KanervaError, match=option):
+        config_from_dict({"kind": kind, option: 3})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "near"),
+    [
+        ("covariance", "diag", "diagonal"),
+        ("likelihood", "Bernoulli", "bernoulli"),
+        ("reading", "samples", "sample"),
+        ("writing", "distributions", "distribution"),
+    ],
+)
+def test_misspelled_options_are_refused(option, value, near):
+    with pytest.raises(KanervaError, match=f"Did you mean '{near}'"):
+        ModelConfig(**{option: value})  # pyright: ignore
+
+
+@pytest.mark.parametrize("shape", [(1, 28), (1, 28, 28, 1), [1, 28, 28], (1, 7, 28), (0, 28, 28)])
+def test_image_shapes_have_three_sizes(shape):
+    with pytest.raises(KanervaError, match="image_shape"):
+        ModelConfig(image_shape=shape)
+
+
+@pytest.mark.parametrize("option", ["num_rows", "code_size", "num_filters", "chunk"])
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
+def test_counts_are_whole_numbers(option, value):
+    with pytest.raises(KanervaError, match=option):
+        ModelConfig(**{option: value})  # pyright: ignore
+
+
+class TestFiles:
+    """Checkpoints: today's schema, yesterday's, and files that are not whole."""
+
+    def saved(self, folder) -> Path:
+        path = folder / "model.safetensors"
+        save_model(path, small(), {"made": "here"})
+        return path
+
+    def test_a_model_comes_back(self, tmp_path):
+        model, card = load_with_card(self.saved(tmp_path))
+        assert card == {"made": "here"}
+        for one, other in zip(model.parameters(), small().parameters(), strict=True):
+            assert torch.equal(one, other)
+
+    def test_a_flipped_byte_is_noticed(self, tmp_path):
+        path = self.saved(tmp_path)
+        data = bytearray(path.read_bytes())
+        data[-10] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(KanervaError, match="checksum"):
+            kanerva.load(path)
+
+    def test_changed_metadata_is_noticed(self, tmp_path):
+        path = self.saved(tmp_path)
+        path.write_bytes(path.read_bytes().replace(b"here", b"HERE"))
+        with pytest.raises(KanervaError, match="checksum"):
+            kanerva.load(path)
+
+    def test_the_kind_of_model_is_checked(self, tmp_path):
+        path = tmp_path / "vae.safetensors"
+        save_model(path, small_vae(), {})
+        with pytest.raises(KanervaError, match=r"kind=VAE"):
+            kanerva.load(path)
+        assert isinstance(kanerva.load(path, kind=VAE), VAE)
+
+    def test_schema_1_is_read(self, tmp_path):
+        """A file as version 0.1 wrote it: one config for all kinds, other names, no checksum."""
+        model = small()
+        old_names = {new: old for old, new in OLD_NAMES.items()}
+        tensors = {}
+        for name, tensor in model.state_dict().items():
+            new = max((new for new in old_names if name.startswith(new)), key=len)
+            tensors[old_names[new] + name.removeprefix(new)] = tensor.clone()
+        assert "memory.addresses" in tensors
+        assert "address_net.0.weight" in tensors
+        fields = config_to_dict(model.config)
+        fields["address_size"] = fields.pop("address_code_size")
+        path = tmp_path / "old.safetensors"
+        path.write_bytes(
+            safetensors.torch.save(tensors, {"schema": "1", "model": json.dumps(fields)})
+        )
+        again = kanerva.load(path)
+        for one, other in zip(again.parameters(), model.parameters(), strict=True):
+            assert torch.equal(one, other)
+
+    def test_schema_1_configs_drop_what_their_model_never_used(self):
+        fields = {"kind": "vae", "address_size": 6, "num_rows": 64, "code_size": 9}
+        assert config_from_dict(fields) == VAEConfig(code_size=9)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from kanerva.models.bound import Bound
     from kanerva.models.checkpoint import load
+    from kanerva.models.config import ModelConfig
     from kanerva.models.kanerva_machine import KanervaMachine
     from kanerva.models.vae import VAE
     from kanerva.sparse import SparseMemory
@@ -54,6 +55,7 @@ _HOMES = {
     ),
     "kanerva.models.bound": ("Bound",),
     "kanerva.models.checkpoint": ("load",),
+    "kanerva.models.config": ("ModelConfig",),
     "kanerva.models.kanerva_machine": ("KanervaMachine",),
     "kanerva.models.vae": ("VAE",),
     "kanerva.sparse": ("SparseMemory",),
@@ -71,6 +73,7 @@ __all__ = [
     "KanervaMachine",
     "LowRankCovariance",
     "MemoryState",
+    "ModelConfig",
     "NotPositiveDefiniteError",
     "Prediction",
     "SparseMemory",

@@ -81,9 +81,9 @@ def evaluate_command(
         "split": split,
         "binarisation": images.binarisation,
         "encoding": images.encoding,
-        "num_rows": 0 if model.config.kind == "vae" else model.config.num_rows,
+        "num_rows": getattr(model.config, "num_rows", 0),
         "code_size": model.config.code_size,
-        "noise_var": model.config.noise_var,
+        "noise_var": getattr(model.config, "noise_var", 1.0),
         "num_classes": num_classes,
         "seed": seed,
     }

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,6 +20,13 @@ class Gaussian(NamedTuple):
     def sample(self, noise: Tensor) -> Tensor:
         """Reparametrised: `noise` is standard normal."""
         return self.mean + (0.5 * self.log_var).exp() * noise
+
+    def draw(self, sample: bool, generator: torch.Generator | None) -> Tensor:
+        """A sample with noise from `generator`, or the mean where `sample` is false."""
+        if not sample:
+            return self.mean
+        noise = torch.randn(self.mean.shape, device=self.mean.device, generator=generator)
+        return self.sample(noise)
 
     def log_prob_of(self, noise: Tensor) -> Tensor:
         """Log-density of `sample(noise)`, summed over the last dimension."""

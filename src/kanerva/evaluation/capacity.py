@@ -5,7 +5,7 @@ from typing import Any
 
 from kanerva.data import Dataset
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.models.coder import Coder
+from kanerva.models.model import Model
 
 LENGTHS = (16, 32, 64, 100, 150, 200, 300)
 """The paper trains with 32 and goes up to 200."""
@@ -14,7 +14,7 @@ CLASSES = (2, 12, None)
 
 
 def measure_capacity(
-    model: Coder,
+    model: Model,
     dataset: Dataset,
     *,
     episodes: int,

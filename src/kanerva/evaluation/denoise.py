@@ -7,7 +7,7 @@ import torch
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.data.damage import Damage, damage
 from kanerva.evaluation.evaluate import portions, standard_error
-from kanerva.models.remember import Remembering
+from kanerva.models.memory_model import MemoryModel
 
 
 class Denoising(NamedTuple):
@@ -23,7 +23,7 @@ class Denoising(NamedTuple):
 
 
 def measure_denoising(
-    model: Remembering,
+    model: MemoryModel,
     dataset: Dataset,
     *,
     kind: Damage,
@@ -42,7 +42,7 @@ def measure_denoising(
         images = sampler.sample(size, generator=generator)
         cues = damage(images, kind, generator=generator)
         memory = model.write(images, sample=sample, generator=generator)
-        read = model.read(cues, memory, iterations=iterations, sample=sample, generator=generator)
+        read = model.read(cues, memory, num_readings=iterations, sample=sample, generator=generator)
         each = [(step - images).abs().mean((-4, -3, -2, -1)) for step in (cues, *read.steps)]
         errors.append(torch.stack(each, dim=-1).double())
         distance = torch.cdist(read.images.flatten(2), images.flatten(2), p=1)

@@ -10,8 +10,7 @@ from torch import Tensor
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.errors import KanervaError
 from kanerva.models.bound import Bound
-from kanerva.models.coder import Coder
-from kanerva.models.config import DISTRIBUTIONS
+from kanerva.models.model import Model
 
 
 class Evaluation(NamedTuple):
@@ -29,7 +28,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    model: Coder,
+    model: Model,
     dataset: Dataset,
     *,
     episodes: int,
@@ -49,13 +48,12 @@ def evaluate(
             for size in portions(episodes, batch)
         ]
     model.train(was_training)
-    terms = Bound(*(torch.cat(parts) for parts in zip(*bounds, strict=True)))
+    terms = _joined(bounds)
     total = terms.total.double()
     means: dict[str, Any] = {
-        name: term.double().mean().item() for name, term in terms._asdict().items()
+        name: None if term is None else term.double().mean().item()
+        for name, term in terms._asdict().items()
     }
-    if model.config.kind not in (*DISTRIBUTIONS, "vae"):
-        means["memory_kl_per_item"] = None
     return Evaluation(
         bound=total.mean().item(),
         stderr=standard_error(total),
@@ -65,6 +63,12 @@ def evaluate(
     )
 
 
+def _joined(bounds: list[Bound]) -> Bound:
+    """The terms of all episodes."""
+    columns = zip(*bounds, strict=True)
+    return Bound(*(None if parts[0] is None else torch.cat(parts) for parts in columns))  # pyright: ignore
+
+
 def ignorance(dataset: Dataset) -> float:
     """Nats of an image of ink for a model that knows only how often each pixel is ink."""
     ink = dataset.images.double().mean(0) / 255
@@ -72,7 +76,7 @@ def ignorance(dataset: Dataset) -> float:
 
 
 def importance_bound(
-    model: Coder,
+    model: Model,
     dataset: Dataset,
     *,
     samples: int,
@@ -93,13 +97,13 @@ def importance_bound(
     with torch.no_grad():
         for size in portions(episodes, max(1, 640 // episode_length)):
             images = sampler.sample(size, generator=generator)
-            log_weights = model.log_weights(images, samples, generator=generator)
+            log_weights = model.log_weights(images, num_samples=samples, generator=generator)
             log_mean = log_weights.logsumexp(0) - math.log(samples)
             total -= log_mean.double().mean(-1).sum().item()
     return total / episodes
 
 
-def check_fits(model: Coder, dataset: Dataset) -> None:
+def check_fits(model: Model, dataset: Dataset) -> None:
     """The images are of the kind the model was made for."""
     if tuple(dataset.image_shape) != tuple(model.config.image_shape):
         raise KanervaError(

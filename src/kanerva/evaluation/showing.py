@@ -13,7 +13,6 @@ from kanerva.data.hershey import glyphs
 from kanerva.evaluation.sheet import sheet
 from kanerva.memory import memory_kl
 from kanerva.models.checkpoint import load
-from kanerva.models.kanerva_machine import KanervaMachine
 
 NUM_ITEMS, NUM_SHOWN, NUM_EPISODES, ITERATIONS = 32, 16, 10, 6
 
@@ -35,7 +34,6 @@ class Showing(NamedTuple):
 
 def show(*, seed: int) -> Showing:
     machine = load("omniglot")
-    assert isinstance(machine, KanervaMachine)
     generator = torch.Generator().manual_seed(seed)
     episodes = draw_episodes(NUM_EPISODES, generator)
     bound, vae_bound = (
@@ -45,13 +43,13 @@ def show(*, seed: int) -> Showing:
     written = episodes[0]
     memory = machine.write(written)
     cues = damage(written, "block12", generator=generator)
-    recalled = machine.read(cues, memory, iterations=ITERATIONS)
+    recalled = machine.read(cues, memory, num_readings=ITERATIONS)
     new = machine.generate(memory, NUM_SHOWN, generator=generator)
     damaged_error, *errors = [
         (images - written).abs().mean().item() for images in (cues, *recalled.steps)
     ]
     known, unknown = (
-        machine.read(images, memory, iterations=1).confidence.mean().item()
+        machine.read(images, memory, num_readings=1).confidence.mean().item()
         for images in (written, episodes[1])
     )
     one_by_one = machine.prior_memory()

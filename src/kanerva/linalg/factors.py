@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from kanerva.errors import JitterWarning, NotPositiveDefiniteError
-from kanerva.linalg.products import WORKING_DTYPE, add_diagonal, widen
+from kanerva.linalg.products import WORKING_DTYPE, add_diagonal, to_float64
 
 JITTERS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Tried in this order, each relative to the mean of the matrix's diagonal."""
 
 
-def is_recording(tensor: Tensor) -> bool:
+def is_capturing_graph(tensor: Tensor) -> bool:
     """Whether a CUDA graph is being captured or compiled, when no value may be looked at."""
     if torch.compiler.is_compiling():
         return True
@@ -27,10 +27,10 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
     diagonal, with a `JitterWarning` that says how much; beyond the last jitter it is a
     `NotPositiveDefiniteError`. Only the failing matrices of a batch are touched.
     """
-    if matrix.shape[-1] == 1 and not is_recording(matrix) and bool((matrix > 0).all()):
+    if matrix.shape[-1] == 1 and not is_capturing_graph(matrix) and bool((matrix > 0).all()):
         return matrix.sqrt()  # on-line writing: one item's system is a scalar
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    if is_recording(matrix) or not bool(failed.any()):
+    if is_capturing_graph(matrix) or not bool(failed.any()):
         return factor
 
     scale = matrix.diagonal(dim1=-2, dim2=-1).abs().mean(-1)
@@ -40,9 +40,10 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         factor, still_failed = torch.linalg.cholesky_ex(shifted)
         if not bool(still_failed.any()):
             warnings.warn(
-                f"{name} was not positive definite to rounding; added {jitter:g} of its mean "
-                "diagonal. The weights are so large against the noise that the result is that of "
-                "noisier items: raise noise_var or scale the weights down.",
+                f"{name} was not positive definite because of rounding; added {jitter:g} of its "
+                "mean diagonal. The weights are very large compared with the noise, and the result "
+                "is as if the items had a little more noise. Raise noise_var or scale the weights "
+                "down to avoid this.",
                 JitterWarning,
                 stacklevel=2,
             )
@@ -51,7 +52,8 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         name,
         expected="a positive definite matrix",
         got=f"one that has no Cholesky factor even with a jitter of {JITTERS[-1]:g}",
-        fix="Raise noise_var, scale the weights down, or check the covariance for mistakes.",
+        fix="Raise noise_var to 10 times its value or divide the weights by 10; if that does not "
+        "help, check the covariance for mistakes.",
     )
 
 
@@ -69,7 +71,7 @@ def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor.mT, rhs, upper=True)
 
 
-def whiten_and_weigh(
+def solve_and_project(
     matrix: Tensor, factor: Tensor, left: Tensor, right: Tensor
 ) -> tuple[Tensor, Tensor]:
     """(L^-1 left, left' A^-1 right) for A = `matrix` with Cholesky factor L.
@@ -82,11 +84,11 @@ def whiten_and_weigh(
     ):
         whitened, other = _solve_both(solve_lower, factor, left, right)
         return whitened, whitened.mT @ other
-    product: Tensor = _Weigh.apply(matrix, factor.detach(), left, right)  # pyright: ignore
+    product: Tensor = _ProjectedSolve.apply(matrix, factor.detach(), left, right)  # pyright: ignore
     return solve_lower(factor, left), product
 
 
-class _Weigh(torch.autograd.Function):
+class _ProjectedSolve(torch.autograd.Function):
     """P = B' A^-1 D, given the Cholesky factor L of A.
 
     With X = A^-1 B and Y = A^-1 D: dB = Y dP', dD = X dP, dA = -X dP Y'. P half solves both.
@@ -169,7 +171,11 @@ def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:
     the smallest, the diagonal is lifted by as much.
     """
     rounded = matrix.to(dtype)
-    if dtype == WORKING_DTYPE or is_recording(matrix) or is_positive_definite(widen(rounded)):
+    if (
+        dtype == WORKING_DTYPE
+        or is_capturing_graph(matrix)
+        or is_positive_definite(to_float64(rounded))
+    ):
         return rounded
     lift = 2 * torch.finfo(dtype).eps * torch.linalg.matrix_norm(matrix)
     return add_diagonal(matrix, lift[..., None].expand(matrix.shape[:-1])).to(dtype)

@@ -6,12 +6,12 @@ from torch import Tensor
 WORKING_DTYPE = torch.float64
 
 
-def widen(tensor: Tensor) -> Tensor:
+def to_float64(tensor: Tensor) -> Tensor:
     """The same numbers in the precision of the memory's algebra."""
     return tensor.to(WORKING_DTYPE)
 
 
-def join_columns(left: Tensor, right: Tensor) -> Tensor:
+def concatenate_columns(left: Tensor, right: Tensor) -> Tensor:
     """[left right], broadcast to common leading dimensions."""
     if left.shape[:-2] != right.shape[:-2]:
         batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
@@ -20,7 +20,7 @@ def join_columns(left: Tensor, right: Tensor) -> Tensor:
     return torch.cat([left, right], dim=-1)
 
 
-def minus_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
+def subtract_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """value - left @ right, in one kernel where one matrix serves the whole batch."""
     if right.dim() == 2 and value.shape[:-1] == left.shape[:-1]:
         flat = torch.addmm(value.flatten(0, -2), left.flatten(0, -2), right, alpha=-1)
@@ -28,7 +28,7 @@ def minus_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return value - left @ right
 
 
-def plus_diagonal(product: Tensor, diagonal: Tensor) -> Tensor:
+def add_diagonal_(product: Tensor, diagonal: Tensor) -> Tensor:
     """product + diag(diagonal) for a fresh `product`, which is written over where shapes allow."""
     if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
         product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
@@ -36,7 +36,7 @@ def plus_diagonal(product: Tensor, diagonal: Tensor) -> Tensor:
     return add_diagonal(product, diagonal)
 
 
-def minus_gram(matrix: Tensor, root: Tensor) -> Tensor:
+def subtract_gram(matrix: Tensor, root: Tensor) -> Tensor:
     """matrix - X' X, in one kernel where the batch allows it."""
     if root.dim() == 3 and matrix.dim() <= 3:
         return torch.baddbmm(matrix, root.mT, root, alpha=-1)

@@ -17,21 +17,22 @@ def square_root(matrix: Tensor) -> Tensor:
 
     F is one of many such roots; its gradient is right for whatever depends on F F' alone.
     """
-    return _Root.apply(matrix)  # pyright: ignore[reportReturnType]
+    return _SquareRoot.apply(matrix)  # pyright: ignore[reportReturnType]
 
 
-def strongest_directions(matrix: Tensor, num: int) -> tuple[Tensor, Tensor]:
-    """Split F (..., n, m) into F1 (..., n, num) and F2 with F F' = F1 F1' + F2 F2'.
+def split_leading_directions(matrix: Tensor, num_leading: int) -> tuple[Tensor, Tensor]:
+    """Split F (..., n, m) into F1 (..., n, num_leading) and F2 with F F' = F1 F1' + F2 F2'.
 
-    F1 spans the `num` leading singular directions: the best approximation of that rank. Columns
-    within F1 or F2 may turn; the gradient is right for whatever depends on F1 F1' and F2 F2' alone.
+    F1 spans the `num_leading` leading singular directions: the best approximation of that rank. The
+    columns within F1 or F2 may turn; the gradient is right for everything that depends on F1 F1'
+    and F2 F2' alone.
     """
-    rotation: Tensor = _Directions.apply(matrix.mT @ matrix, num)  # pyright: ignore
+    rotation: Tensor = _LeadingDirections.apply(matrix.mT @ matrix, num_leading)  # pyright: ignore
     rotated = matrix @ rotation
-    return rotated[..., :num], rotated[..., num:]
+    return rotated[..., :num_leading], rotated[..., num_leading:]
 
 
-class _Root(torch.autograd.Function):
+class _SquareRoot(torch.autograd.Function):
     """F = V sqrt(lambda). With D the derivative by A: dF = 2 D F, so D P = dF F^+ / 2 =: H.
 
     P projects on the range of A; D = H + H' - P H but for its block in the null space, where a
@@ -56,26 +57,26 @@ class _Root(torch.autograd.Function):
         return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
 
 
-class _Directions(torch.autograd.Function):
-    """Eigenvectors of A, strongest first, for use as two groups: the first `num`, and the rest.
+class _LeadingDirections(torch.autograd.Function):
+    """Eigenvectors of A, strongest first, for use as two groups: `num_leading` and the rest.
 
     Only turning one group towards the other changes what they span, so the derivative needs gaps
     between the groups alone. Ties within a group, which make that of `eigh` infinite, do no harm.
     """
 
     @staticmethod
-    def forward(ctx, matrix: Tensor, num: int) -> Tensor:
+    def forward(ctx, matrix: Tensor, num_leading: int) -> Tensor:
         values, vectors = torch.linalg.eigh(matrix)
         values, vectors = values.flip(-1), vectors.flip(-1)
         ctx.save_for_backward(values, vectors)
-        ctx.num = num
+        ctx.num_leading = num_leading
         return vectors
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
         values, vectors = ctx.saved_tensors
-        num = ctx.num
+        num = ctx.num_leading
         gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
         apart = gaps > 1e-12 * values[..., :1, None].abs()
         inverse = torch.where(apart, 1 / gaps, 0)

@@ -8,10 +8,18 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_not_negative,
+    check_same_dtype_and_device,
+    check_size,
+    checked_noise_var,
+)
 
-BLOCK = 4096
+BLOCK_SIZE = 4096
 """Items widened to float64 at a time: a block's copy stays in the cache."""
 
 
@@ -22,7 +30,7 @@ class Episode(NamedTuple):
     """W, (..., T, K)."""
     codes: Tensor
     """Z, (..., T, C)."""
-    noise: Tensor
+    noise_var: Tensor
     """Diagonal of Sigma_xi (+ Sigma_Q when codes are uncertain), (..., T)."""
 
     @property
@@ -39,20 +47,22 @@ class Episode(NamedTuple):
             Episode,
             self.weights.split(size, dim=-2),
             self.codes.split(size, dim=-2),
-            self.noise.split(size, dim=-1),
+            self.noise_var.split(size, dim=-1),
         )
 
     def chunks(self, size: int) -> Iterator["Episode"]:
         """Blocks in float64, `size` items each; many small ones are widened together."""
-        for block in self.blocks(max(size, BLOCK - BLOCK % size)):
-            yield from block.widened().blocks(size)
+        for block in self.blocks(max(size, BLOCK_SIZE - BLOCK_SIZE % size)):
+            yield from block.to_float64().blocks(size)
 
-    def widened(self) -> "Episode":
-        return Episode(linalg.widen(self.weights), linalg.widen(self.codes), self.noise)
+    def to_float64(self) -> "Episode":
+        return Episode(
+            linalg.to_float64(self.weights), linalg.to_float64(self.codes), self.noise_var
+        )
 
-    def by_column(self) -> "Episode":
+    def split_columns(self) -> "Episode":
         """For a batch (..., C) of memories with one column each; the noise is there already."""
-        return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise)
+        return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise_var)
 
 
 def checked_episode(
@@ -64,22 +74,22 @@ def checked_episode(
     per_column: bool = False,
 ) -> Episode:
     """Weights, codes and noise that fit together; noise (..., C, T) when `per_column`."""
-    checks.float_tensor("weights", weights, "(..., T, K)", min_dims=2)
-    checks.float_tensor("codes", codes, "(..., T, C)", min_dims=2)
-    checks.alike(weights=weights, codes=codes)
-    checks.size("codes", codes, -2, weights.shape[-2], "the T items of weights")
-    checks.broadcastable(weights=weights.shape[:-2], codes=codes.shape[:-2])
-    checks.finite("weights", weights)
-    checks.finite("codes", codes)
-    noise = checks.positive_scalar("noise_var", noise_var, like=weights)
-    return Episode(weights, codes, _noise(noise, code_var, weights, codes, per_column))
+    check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
+    check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
+    check_same_dtype_and_device(weights=weights, codes=codes)
+    check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
+    broadcast_batches(weights=weights.shape[:-2], codes=codes.shape[:-2])
+    check_finite("weights", weights)
+    check_finite("codes", codes)
+    scalar = checked_noise_var(noise_var, like=weights)
+    return Episode(weights, codes, _item_noise_var(scalar, code_var, weights, codes, per_column))
 
 
-def check_fits(state: MemoryState, episode: Episode) -> None:
+def check_episode_fits(state: MemoryState, episode: Episode) -> None:
     """The episode's K, C, dtype, device and batch are those of the memory."""
     check_weights(state, episode.weights)
-    checks.size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
-    checks.broadcastable(
+    check_size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
+    broadcast_batches(
         memory=state.batch_shape,
         weights=episode.weights.shape[:-2],
         codes=episode.codes.shape[:-2],
@@ -88,14 +98,18 @@ def check_fits(state: MemoryState, episode: Episode) -> None:
 
 def check_weights(state: MemoryState, weights: Tensor) -> None:
     check_memory("memory", state)
-    checks.float_tensor("weights", weights, "(..., T, K)", min_dims=2)
-    checks.size("weights", weights, -1, state.num_rows, "the memory's rows K")
-    checks.alike(memory=state, weights=weights)
-    checks.broadcastable(memory=state.batch_shape, weights=weights.shape[:-2])
+    check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
+    check_size("weights", weights, -1, state.num_rows, "the memory's rows K")
+    check_same_dtype_and_device(memory=state, weights=weights)
+    broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
 
 
-def _noise(
-    noise: Tensor, code_var: Tensor | float | None, weights: Tensor, codes: Tensor, per_column: bool
+def _item_noise_var(
+    noise_var: Tensor,
+    code_var: Tensor | float | None,
+    weights: Tensor,
+    codes: Tensor,
+    per_column: bool,
 ) -> Tensor:
     """Sigma_xi + Sigma_Q of appendix F (app:dist-update), as its diagonal.
 
@@ -106,34 +120,35 @@ def _noise(
     """
     T, C = codes.shape[-2:]
     if code_var is None:
-        return noise.expand(1, T) if per_column else noise.expand(T)
+        return noise_var.expand(1, T) if per_column else noise_var.expand(T)
     if isinstance(code_var, Real) and not isinstance(code_var, bool):
         code_var = weights.new_full((), float(code_var))
-    checks.float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
+    check_float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
     assert isinstance(code_var, Tensor)
-    checks.alike(weights=weights, code_var=code_var)
-    checks.finite("code_var", code_var)
-    checks.not_negative("code_var", code_var)
-    total = noise + linalg.widen(code_var)
+    check_same_dtype_and_device(weights=weights, code_var=code_var)
+    check_finite("code_var", code_var)
+    check_not_negative("code_var", code_var)
+    total = noise_var + linalg.to_float64(code_var)
 
     item_dims = max(weights.dim(), codes.dim()) - 1
     if total.dim() == 0:
         total = total.expand(T)
     elif total.dim() == item_dims + 1:
-        checks.size("code_var", code_var, -1, C, "the code size C")
-        checks.size("code_var", code_var, -2, T, "the T items of weights")
-        checks.broadcastable(code_var=code_var.shape[:-2], codes=codes.shape[:-2])
+        check_size("code_var", code_var, -1, C, "the code size C")
+        check_size("code_var", code_var, -2, T, "the T items of weights")
+        broadcast_batches(code_var=code_var.shape[:-2], codes=codes.shape[:-2])
         if per_column:
             return total.mT
         total = 1 / (1 / total).mean(-1)
     elif total.dim() == item_dims:
-        checks.size("code_var", code_var, -1, T, "the T items of weights")
-        checks.broadcastable(code_var=code_var.shape[:-1], codes=codes.shape[:-2])
+        check_size("code_var", code_var, -1, T, "the T items of weights")
+        broadcast_batches(code_var=code_var.shape[:-1], codes=codes.shape[:-2])
     else:
+        batch = broadcast_batches(weights=weights.shape[:-2], codes=codes.shape[:-2])
         raise KanervaError(
             "code_var",
             expected=f"a number, {item_dims} dimensions (..., T) or {item_dims + 1} (..., T, C)",
             got=f"shape {tuple(code_var.shape)}",
-            fix="Give it the leading dimensions of the episode.",
+            fix=f"Give it the dimensions of the episode: {(*batch, T)} or {(*batch, T, C)}.",
         )
     return total.unsqueeze(-2) if per_column else total

@@ -6,13 +6,25 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.episode import checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.write import Statistics, posterior, statistics
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+    check_square,
+)
+from kanerva.memory.write import (
+    SufficientStatistics,
+    posterior_from_statistics,
+    sufficient_statistics,
+)
 
-ROUNDING = 1e-6
+ROUNDING_TOLERANCE = 1e-6
 """How far below zero, relative to the whole, what is left may fall. Weights that a network computed
 again in float32 differ by that much from those that were written."""
 
@@ -32,30 +44,29 @@ class Evidence:
     """W' Z / noise, (..., K, C)."""
     count: int
     """Items in each memory of the batch."""
-    peak: Tensor | None = None
+    largest_entry: Tensor | None = None
     """Largest entry that passed through here: rounding is relative to it, not to what is left."""
 
     def __post_init__(self) -> None:
-        checks.float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
-        checks.float_tensor("cross", self.cross, "(..., K, C)", min_dims=2)
-        checks.square("gram", self.gram)
-        checks.size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
-        checks.alike(gram=self.gram, cross=self.cross)
-        checks.broadcastable(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
-        checks.finite("gram", self.gram)
-        checks.finite("cross", self.cross)
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
-            raise KanervaError(
-                "count",
-                expected="a whole number of items, at least 0",
-                got=repr(self.count),
-                fix="Make evidence with Evidence.of(weights, codes).",
-            )
+        check_float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
+        check_float_tensor("cross", self.cross, "(..., K, C)", min_dims=2)
+        check_square("gram", self.gram)
+        check_size("cross", self.cross, -2, self.num_rows, "the K rows of gram")
+        check_same_dtype_and_device(gram=self.gram, cross=self.cross)
+        broadcast_batches(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
+        check_finite("gram", self.gram)
+        check_finite("cross", self.cross)
+        check_integer(
+            "count",
+            self.count,
+            at_least=0,
+            fix="Make the evidence with Evidence.of(weights, codes), which counts the items.",
+        )
         largest = [part.detach().abs().amax() for part in (self.gram, self.cross) if part.numel()]
-        if self.peak is not None:
-            largest.append(self.peak)
+        if self.largest_entry is not None:
+            largest.append(self.largest_entry)
         if largest:
-            object.__setattr__(self, "peak", torch.stack(largest).amax())
+            object.__setattr__(self, "largest_entry", torch.stack(largest).amax())
 
     @classmethod
     def of(
@@ -68,7 +79,7 @@ class Evidence:
     ) -> "Evidence":
         """The evidence of an episode: weights (..., T, K), codes (..., T, C), as in `condition`."""
         episode = checked_episode(weights, codes, noise_var, code_var)
-        return cls(*statistics(episode), count=episode.num_items)
+        return cls(*sufficient_statistics(episode), count=episode.num_items)
 
     @property
     def num_rows(self) -> int:
@@ -86,7 +97,10 @@ class Evidence:
             return NotImplemented
         self._check_same_sizes(other)
         return Evidence(
-            self.gram + other.gram, self.cross + other.cross, self.count + other.count, self.peak
+            self.gram + other.gram,
+            self.cross + other.cross,
+            self.count + other.count,
+            self.largest_entry,
         )
 
     def __radd__(self, other: object) -> "Evidence":
@@ -101,12 +115,12 @@ class Evidence:
         count = self.count - other.count
         gram, cross = self.gram - other.gram, self.cross - other.cross
         if count < 0:
-            raise _never_written(f"{other.count} items to forget, of {self.count} written")
-        if not linalg.is_recording(gram):
+            raise _not_written_error(f"{other.count} items to forget, of {self.count} written")
+        if not linalg.is_capturing_graph(gram):
             self._check_remainder(gram, cross, count)
         if count == 0:
             gram, cross = torch.zeros_like(gram), torch.zeros_like(cross)
-        return Evidence(gram, cross, count, self.peak)
+        return Evidence(gram, cross, count, self.largest_entry)
 
     def posterior(self, prior: MemoryState) -> MemoryState:
         """The memory after these items: equal to `condition` on them.
@@ -115,9 +129,13 @@ class Evidence:
         `condition`'s default, whatever the prior has.
         """
         check_memory("prior", prior)
-        checks.size("evidence", self.gram, -1, prior.num_rows, "the memory's rows K")
-        checks.size("evidence", self.cross, -1, prior.code_size, "the memory's code size C")
-        batch = checks.broadcastable(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
+        K, C = prior.num_rows, prior.code_size
+        fix = (
+            "Make the evidence from weights and codes that fit this memory, or pass another prior."
+        )
+        check_size("evidence", self.gram, -1, K, "the memory's rows K", fix=fix)
+        check_size("evidence", self.cross, -1, C, "the memory's code size C", fix=fix)
+        batch = broadcast_batches(memory=prior.batch_shape, evidence=self.cross.shape[:-2])
         if self.gram.device != prior.device:
             raise KanervaError(
                 "evidence",
@@ -125,37 +143,40 @@ class Evidence:
                 got=str(self.gram.device),
                 fix="Move the memory: prior.to(evidence.gram.device).",
             )
-        gram, cross = linalg.widen(self.gram), linalg.widen(self.cross)
+        gram, cross = linalg.to_float64(self.gram), linalg.to_float64(self.cross)
         if prior.per_column:
-            by_column = Statistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
-            return posterior(prior._by_column(), by_column)._from_columns()
+            columns = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
+            return posterior_from_statistics(prior._split_columns(), columns)._join_columns()
         if self.count == 0:
-            return prior._with_batch(batch)
-        return posterior(prior, Statistics(gram, cross))
+            return prior._expand_batch(batch)
+        return posterior_from_statistics(prior, SufficientStatistics(gram, cross))
 
     def _check_same_sizes(self, other: "Evidence") -> None:
-        checks.size("evidence", other.gram, -1, self.num_rows, "K of the evidence on the left")
-        checks.size("evidence", other.cross, -1, self.code_size, "C of the evidence on the left")
-        checks.alike(left=self.gram, right=other.gram)
-        checks.broadcastable(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
+        K, C = self.num_rows, self.code_size
+        fix = "Add and subtract evidence for one memory only: the same rows K and code size C."
+        check_size("evidence", other.gram, -1, K, "K of the evidence on the left", fix=fix)
+        check_size("evidence", other.cross, -1, C, "C of the evidence on the left", fix=fix)
+        fix = "Make both with Evidence.of, from weights and codes on one device."
+        check_same_dtype_and_device(left=self.gram, right=other.gram, fix=fix)
+        broadcast_batches(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
 
     def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
         """What is left is the evidence of `count` items: no direction has less than none."""
-        if self.peak is None:
+        if self.largest_entry is None:
             return  # an empty batch
-        slack = ROUNDING * self.num_rows * self.peak.item()
+        slack = ROUNDING_TOLERANCE * self.num_rows * self.largest_entry.item()
         lowest = linalg.smallest_eigenvalue(gram.detach()).min().item()
         if lowest < -slack:
-            raise _never_written(f"a remainder with a negative eigenvalue, {lowest:.3g}")
+            raise _not_written_error(f"a remainder with a negative eigenvalue, {lowest:.3g}")
         left = max(gram.abs().max().item(), cross.abs().max().item())
         if count == 0 and left > slack:
-            raise _never_written(f"no items left, but evidence of up to {left:.3g}")
+            raise _not_written_error(f"no items left, but evidence of up to {left:.3g}")
 
 
-def _never_written(got: str) -> KanervaError:
+def _not_written_error(got: str) -> KanervaError:
     return KanervaError(
         "evidence",
         expected="to forget only items that were written here",
         got=got,
-        fix="Subtract exactly the evidence that was added: same weights, codes and noise.",
+        fix="Subtract exactly the evidence that was added: the same weights, codes and noise.",
     )

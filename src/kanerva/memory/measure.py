@@ -7,15 +7,21 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
-from kanerva.memory import checks
 from kanerva.memory.covariance import FullCovariance
-from kanerva.memory.episode import Episode, check_fits, checked_episode
+from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.write import _write, surprise
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+)
+from kanerva.memory.write import innovation, write_episode
 
 
 def sample_memory(
-    state: MemoryState,
+    memory: MemoryState,
     *,
     generator: torch.Generator | None = None,
     noise: Tensor | None = None,
@@ -24,31 +30,31 @@ def sample_memory(
 
     `noise`, standard normal numbers of that shape, takes the place of drawing them.
     """
-    check_memory("state", state)
+    check_memory("memory", memory)
     if noise is None:
-        shape = (*state.batch_shape, state.num_rows, state.code_size)
+        shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
         wide = linalg.WORKING_DTYPE
-        noise = torch.randn(shape, dtype=wide, device=state.device, generator=generator)
-    if state.per_column:
+        noise = torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+    if memory.per_column:
         columns = noise.mT.unsqueeze(-1)
-        return sample_memory(state._by_column(), noise=columns).squeeze(-1).mT
-    sample = matrix_normal.sample(state._mean, _factor(state), linalg.widen(noise))
-    return sample.to(state.dtype)
+        return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
+    sample = matrix_normal.sample(memory._mean, _cov_factor(memory), linalg.to_float64(noise))
+    return sample.to(memory.dtype)
 
 
-def log_prob(state: MemoryState, memory: Tensor) -> Tensor:
+def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     """log p(M) of a matrix (..., K, C) under the memory, in nats."""
-    check_memory("state", state)
-    checks.float_tensor("memory", memory, "(..., K, C)", min_dims=2)
-    checks.size("memory", memory, -2, state.num_rows, "the memory's rows K")
-    checks.size("memory", memory, -1, state.code_size, "the memory's code size C")
-    checks.alike(state=state, memory=memory)
-    checks.broadcastable(state=state.batch_shape, memory=memory.shape[:-2])
-    checks.finite("memory", memory)
-    if state.per_column:
-        return log_prob(state._by_column(), memory.mT.unsqueeze(-1)).sum(-1)
-    value = matrix_normal.log_prob(linalg.widen(memory), state._mean, _factor(state))
-    return value.to(state.dtype)
+    check_memory("memory", memory)
+    check_float_tensor("matrix", matrix, "(..., K, C)", min_dims=2)
+    check_size("matrix", matrix, -2, memory.num_rows, "the memory's rows K")
+    check_size("matrix", matrix, -1, memory.code_size, "the memory's code size C")
+    check_same_dtype_and_device(memory=memory, matrix=matrix)
+    broadcast_batches(memory=memory.batch_shape, matrix=matrix.shape[:-2])
+    check_finite("matrix", matrix)
+    if memory.per_column:
+        return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
+    value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, _cov_factor(memory))
+    return value.to(memory.dtype)
 
 
 def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
@@ -58,13 +64,19 @@ def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
     """
     check_memory("posterior", posterior)
     check_memory("prior", prior)
-    checks.size("prior", prior._mean, -2, posterior.num_rows, "the posterior's rows K")
-    checks.size("prior", prior._mean, -1, posterior.code_size, "the posterior's code size C")
-    checks.alike(posterior=posterior, prior=prior)
-    checks.broadcastable(posterior=posterior.batch_shape, prior=prior.batch_shape)
+    K, C = posterior.num_rows, posterior.code_size
+    fix = (
+        "Compare memories of the same sizes: pass the memory that this posterior was written into."
+    )
+    check_size("prior", prior._mean, -2, K, "the posterior's rows K", fix=fix)
+    check_size("prior", prior._mean, -1, C, "the posterior's code size C", fix=fix)
+    check_same_dtype_and_device(posterior=posterior, prior=prior)
+    broadcast_batches(posterior=posterior.batch_shape, prior=prior.batch_shape)
     if posterior.per_column or prior.per_column:
-        return memory_kl(posterior._by_column(), prior._by_column()).sum(-1)
-    nats = matrix_normal.kl(posterior._mean, _factor(posterior), prior._mean, _factor(prior))
+        return memory_kl(posterior._split_columns(), prior._split_columns()).sum(-1)
+    nats = matrix_normal.kl(
+        posterior._mean, _cov_factor(posterior), prior._mean, _cov_factor(prior)
+    )
     return nats.to(posterior.dtype)
 
 
@@ -85,9 +97,9 @@ def log_evidence(
     check_memory("prior", prior)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
-    check_fits(prior, episode)
+    check_episode_fits(prior, episode)
     if per_column:
-        columns = _log_evidence(prior._by_column(), episode.by_column())
+        columns = _log_evidence(prior._split_columns(), episode.split_columns())
         return columns.sum(-1).to(prior.dtype)
     return _log_evidence(prior, episode).to(prior.dtype)
 
@@ -97,22 +109,23 @@ def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
     batch = torch.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )
-    rows = FullCovariance(state.rows.dense())  # cheaper rows would approximate between blocks
-    state = MemoryState._trusted(state._mean, rows, state.dtype)
+    # Other representations would approximate between blocks.
+    row_cov = FullCovariance(state.row_cov.dense())
+    state = MemoryState._unchecked(state._mean, row_cov, state.dtype)
     total = state._mean.new_zeros(batch)
     for block in episode.blocks(state.num_rows):
         if block.num_items == 0:
             continue
         T, C = block.codes.shape[-2:]
-        news = surprise(state, block.widened())
+        Delta, _, _, L = innovation(state, block.to_float64())
         total = total - 0.5 * (
-            linalg.solve_lower(news.factor, news.error).square().sum((-2, -1))
-            + C * linalg.log_det(news.factor)
+            linalg.solve_lower(L, Delta).square().sum((-2, -1))
+            + C * linalg.log_det(L)
             + T * C * math.log(2 * math.pi)
         )
-        state = _write(state, block, chunk=None)
+        state = write_episode(state, block, chunk=None)
     return total
 
 
-def _factor(state: MemoryState) -> Tensor:
-    return linalg.cholesky(state.rows.dense(), name="the memory's covariance")
+def _cov_factor(state: MemoryState) -> Tensor:
+    return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")

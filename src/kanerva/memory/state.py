@@ -7,8 +7,14 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.covariance import FullCovariance, RowCovariance
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_finite,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+)
 
 
 class MemoryState:
@@ -22,9 +28,9 @@ class MemoryState:
     (see `kanerva.linalg`), so that writing on-line in float32 does not round a million times.
     """
 
-    __slots__ = ("_mean", "dtype", "per_column", "rows")
+    __slots__ = ("_mean", "dtype", "per_column", "row_cov")
 
-    rows: RowCovariance
+    row_cov: RowCovariance
     """U in its own representation, in float64; batch (..., C) when `per_column`."""
     dtype: torch.dtype
     """Of everything that goes in and comes out."""
@@ -32,42 +38,46 @@ class MemoryState:
     """Whether each column has a covariance of its own (see `condition`)."""
 
     def __init__(self, mean: Tensor, cov: Tensor | RowCovariance) -> None:
-        rows = cov if isinstance(cov, RowCovariance) else FullCovariance(cov)
-        checks.float_tensor("mean", mean, "(..., K, C)", min_dims=2)
-        rows.check()
-        checks.alike(mean=mean, cov=rows.first_tensor)
-        checks.finite("mean", mean)
-        checks.size("mean", mean, -2, rows.num_rows, "the K rows of cov")
+        row_cov = cov if isinstance(cov, RowCovariance) else FullCovariance(cov)
+        check_float_tensor("mean", mean, "(..., K, C)", min_dims=2)
+        row_cov.check()
+        check_same_dtype_and_device(
+            mean=mean,
+            cov=row_cov,
+            fix=f"Make the tensors of cov with dtype={mean.dtype}, device={str(mean.device)!r}.",
+        )
+        check_finite("mean", mean)
+        check_size("mean", mean, -2, row_cov.num_rows, "the K rows of cov")
         if mean.shape[-2] == 0 or mean.shape[-1] == 0:
             raise KanervaError(
                 "mean",
                 expected="at least one row and one column",
                 got=f"shape {tuple(mean.shape)}",
-                fix="Choose K and C of at least 1.",
+                fix="Give the memory at least one row and one column: K and C of at least 1.",
             )
-        batch = checks.broadcastable(mean=mean.shape[:-2], cov=rows.batch_shape)
-        self._fill(
-            _snapshot(mean).expand(*batch, *mean.shape[-2:]),
-            rows.map(_snapshot).with_batch(batch),
+        batch = broadcast_batches(mean=mean.shape[:-2], cov=row_cov.batch_shape)
+        self._set_fields(
+            _float64_copy(mean).expand(*batch, *mean.shape[-2:]),
+            row_cov.map_tensors(_float64_copy).expand_batch(batch),
             mean.dtype,
             False,
         )
 
     @classmethod
-    def _trusted(
-        cls, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, per_column: bool = False
+    def _unchecked(
+        cls, mean: Tensor, row_cov: RowCovariance, dtype: torch.dtype, per_column: bool = False
     ) -> "MemoryState":
         """A state from what the algebra itself made: float64, nothing checked."""
         state = cls.__new__(cls)
-        state._fill(mean, rows, dtype, per_column)
+        state._set_fields(mean, row_cov, dtype, per_column)
         return state
 
-    def _fill(
-        self, mean: Tensor, rows: RowCovariance, dtype: torch.dtype, per_column: bool
+    def _set_fields(
+        self, mean: Tensor, row_cov: RowCovariance, dtype: torch.dtype, per_column: bool
     ) -> None:
         for name, value in (
             ("_mean", mean),
-            ("rows", rows),
+            ("row_cov", row_cov),
             ("dtype", dtype),
             ("per_column", per_column),
         ):
@@ -78,7 +88,7 @@ class MemoryState:
 
     def __reduce__(self):
         """Copies and pickles; the default way would set attributes."""
-        return MemoryState._trusted, (self._mean, self.rows, self.dtype, self.per_column)
+        return MemoryState._unchecked, (self._mean, self.row_cov, self.dtype, self.per_column)
 
     @property
     def mean(self) -> Tensor:
@@ -88,7 +98,7 @@ class MemoryState:
     @property
     def cov(self) -> Tensor:
         """U, (..., K, K); (..., C, K, K) when each column has its own."""
-        matrix = linalg.rounded_covariance(linalg.symmetrise(self.rows.dense()), self.dtype)
+        matrix = linalg.rounded_covariance(linalg.symmetrise(self.row_cov.dense()), self.dtype)
         columns = (self.code_size,) if self.per_column else ()
         return matrix.expand(*self.batch_shape, *columns, *matrix.shape[-2:])
 
@@ -120,40 +130,42 @@ class MemoryState:
                     got=str(target),
                     fix="A memory holds real numbers: use torch.float32 or torch.float64.",
                 )
-            return MemoryState._trusted(self._mean, self.rows, target, self.per_column)
-        return self._map(lambda tensor: tensor.to(target))
+            return MemoryState._unchecked(self._mean, self.row_cov, target, self.per_column)
+        return self._map_tensors(lambda tensor: tensor.to(target))
 
     def detach(self) -> "MemoryState":
         """The same memory, cut from the graph of its making."""
-        return self._map(torch.Tensor.detach)
+        return self._map_tensors(torch.Tensor.detach)
 
-    def _map(self, function: Callable[[Tensor], Tensor]) -> "MemoryState":
-        rows = self.rows.map(function)
-        return MemoryState._trusted(function(self._mean), rows, self.dtype, self.per_column)
+    def _map_tensors(self, function: Callable[[Tensor], Tensor]) -> "MemoryState":
+        row_cov = self.row_cov.map_tensors(function)
+        return MemoryState._unchecked(function(self._mean), row_cov, self.dtype, self.per_column)
 
-    def _with_batch(self, batch_shape: torch.Size) -> "MemoryState":
+    def _expand_batch(self, batch_shape: torch.Size) -> "MemoryState":
         """Broadcast to these leading dimensions (not for `per_column` states)."""
-        if batch_shape == self.batch_shape == self.rows.batch_shape:
+        if batch_shape == self.batch_shape == self.row_cov.batch_shape:
             return self
         mean = self._mean.expand(*batch_shape, *self._mean.shape[-2:])
-        return MemoryState._trusted(mean, self.rows.with_batch(batch_shape), self.dtype)
+        return MemoryState._unchecked(mean, self.row_cov.expand_batch(batch_shape), self.dtype)
 
-    def _by_column(self) -> "MemoryState":
+    def _split_columns(self) -> "MemoryState":
         """The same memory as a batch (..., C) of memories with one column each.
 
         Columns are independent, so this is exact, and every closed form for a shared covariance
         serves for separate ones.
         """
-        rows = self.rows if self.per_column else self.rows.per_column(self.code_size)
-        return MemoryState._trusted(self._mean.mT.unsqueeze(-1), rows, self.dtype)
+        row_cov = (
+            self.row_cov if self.per_column else self.row_cov.repeat_for_columns(self.code_size)
+        )
+        return MemoryState._unchecked(self._mean.mT.unsqueeze(-1), row_cov, self.dtype)
 
-    def _from_columns(self) -> "MemoryState":
-        """Undo `_by_column`, each column keeping its covariance."""
+    def _join_columns(self) -> "MemoryState":
+        """Undo `_split_columns`, each column keeping its covariance."""
         mean = self._mean.squeeze(-1).mT
-        return MemoryState._trusted(mean, self.rows, self.dtype, True)
+        return MemoryState._unchecked(mean, self.row_cov, self.dtype, True)
 
     def __repr__(self) -> str:
-        kind = type(self.rows).__name__ + (" per column" if self.per_column else "")
+        kind = type(self.row_cov).__name__ + (" per column" if self.per_column else "")
         batch = f"batch={tuple(self.batch_shape)}, " if self.batch_shape else ""
         return (
             f"MemoryState({batch}num_rows={self.num_rows}, code_size={self.code_size}, "
@@ -167,10 +179,10 @@ def check_memory(argument: str, value: object) -> None:
             argument,
             expected="a MemoryState",
             got=type(value).__name__,
-            fix="A memory is a distribution: MemoryState(mean, cov), with torch.eye(K) to start.",
+            fix="Pass MemoryState(mean, cov); torch.eye(K) is a covariance to start with.",
         )
 
 
-def _snapshot(tensor: Tensor) -> Tensor:
+def _float64_copy(tensor: Tensor) -> Tensor:
     """A float64 copy: what the caller does to its tensor later does not reach the memory."""
     return tensor.to(linalg.WORKING_DTYPE, copy=True)

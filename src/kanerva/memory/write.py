@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
-from kanerva.memory import checks
-from kanerva.memory.episode import BLOCK, Episode, check_fits, checked_episode
+from kanerva.checks import check_integer
+from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.tensor_checks import broadcast_batches
 
 
 def condition(
@@ -42,7 +43,7 @@ def condition(
             eq:dist-posterior): Sigma_z' = Sigma_z + Sigma_Q. A number or one variance an item
             (..., T) is exact. One for each item and dimension (..., T, C) gives every column a
             covariance of its own; by default they share one, an approximation (see
-            `episode._noise`).
+            `episode._item_noise_var`).
         chunk: write this many items at a time: 1 is the paper's on-line rule. None writes the
             episode at once. The posterior is the same, to rounding, where the covariance is full.
         per_column: keep a covariance for each column, so that `code_var` (..., T, C) is exact too.
@@ -52,33 +53,37 @@ def condition(
     check_memory("prior", prior)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
-    check_fits(prior, episode)
+    check_episode_fits(prior, episode)
     if chunk is not None:
-        checks.positive_integer("chunk", chunk)
+        check_integer(
+            "chunk",
+            chunk,
+            fix="Pass 1 to write one item at a time, or None to write the whole episode at once.",
+        )
     if per_column:
-        return _write(prior._by_column(), episode.by_column(), chunk)._from_columns()
-    return _write(prior, episode, chunk)
+        return write_episode(prior._split_columns(), episode.split_columns(), chunk)._join_columns()
+    return write_episode(prior, episode, chunk)
 
 
-def _write(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:
+def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:
     if episode.num_items == 0:
-        batch = checks.broadcastable(
+        batch = broadcast_batches(
             memory=state.batch_shape,
             weights=episode.weights.shape[:-2],
             codes=episode.codes.shape[:-2],
         )
-        return state._with_batch(batch)
+        return state._expand_batch(batch)
     # Two routes to one posterior: a T x T system, or the K x K one of the statistics.
     if (chunk or episode.num_items) > state.num_rows:
         for part in episode.blocks(chunk or episode.num_items):
-            state = posterior(state, statistics(part))
+            state = posterior_from_statistics(state, sufficient_statistics(part))
     else:
         for part in episode.chunks(chunk or episode.num_items):
             state = _write_items(state, part)
     return state
 
 
-class Surprise(NamedTuple):
+class Innovation(NamedTuple):
     """How an episode differs from what the memory predicts."""
 
     error: Tensor
@@ -91,26 +96,26 @@ class Surprise(NamedTuple):
     """L, (..., T, T), with L L' = Sigma_z."""
 
 
-def surprise(state: MemoryState, episode: Episode) -> Surprise:
+def innovation(state: MemoryState, episode: Episode) -> Innovation:
     """eq:update-first and the line below it; `episode` is widened."""
-    W, Z, noise = episode
-    Delta = linalg.minus_product(Z, W, state._mean)
-    Sigma_c = state.rows.times(W)
-    Sigma_z = linalg.plus_diagonal(Sigma_c @ W.mT, noise)
+    W, Z, noise_var = episode
+    Delta = linalg.subtract_product(Z, W, state._mean)
+    Sigma_c = state.row_cov.cross_cov(W)
+    Sigma_z = linalg.add_diagonal_(Sigma_c @ W.mT, noise_var)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
-    return Surprise(Delta, Sigma_c, Sigma_z, L)
+    return Innovation(Delta, Sigma_c, Sigma_z, L)
 
 
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
     """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
-    Delta, Sigma_c, Sigma_z, L = surprise(state, episode)
-    whitened, news = linalg.whiten_and_weigh(Sigma_z, L, Sigma_c, Delta)
-    mean = state._mean + news
-    rows = state.rows.after_items(episode.weights, episode.noise, whitened)
-    return MemoryState._trusted(mean, rows, state.dtype)
+    Delta, Sigma_c, Sigma_z, L = innovation(state, episode)
+    whitened_cross, mean_update = linalg.solve_and_project(Sigma_z, L, Sigma_c, Delta)
+    mean = state._mean + mean_update
+    row_cov = state.row_cov.posterior_from_items(episode.weights, episode.noise_var, whitened_cross)
+    return MemoryState._unchecked(mean, row_cov, state.dtype)
 
 
-class Statistics(NamedTuple):
+class SufficientStatistics(NamedTuple):
     """All that a posterior needs to know of an episode, of a size that does not grow with T."""
 
     gram: Tensor
@@ -119,26 +124,26 @@ class Statistics(NamedTuple):
     """W' Sigma_xi^-1 Z, (..., K, C)."""
 
 
-def statistics(episode: Episode) -> Statistics:
+def sufficient_statistics(episode: Episode) -> SufficientStatistics:
     """Summed over blocks of items, so that a million of them are widened a block at a time."""
     gram = cross = torch.zeros((), dtype=linalg.WORKING_DTYPE, device=episode.weights.device)
-    for block in episode.blocks(BLOCK):
-        W, Z, noise = block.widened()
-        scaled = (W / noise[..., None]).mT
+    for block in episode.blocks(BLOCK_SIZE):
+        W, Z, noise_var = block.to_float64()
+        scaled = (W / noise_var[..., None]).mT
         gram = gram + scaled @ W
         cross = cross + scaled @ Z
-    return Statistics(gram, cross)
+    return SufficientStatistics(gram, cross)
 
 
-def posterior(state: MemoryState, evidence: Statistics) -> MemoryState:
+def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:
     """The same posterior from sufficient statistics G = W' W / s2 and H = W' Z / s2.
 
     With U = F F': U' = F (I + F' G F)^-1 F' and R' = R + U' (H - G R). The matrix in brackets has
     no eigenvalue below 1, and U' comes out as X' X, positive definite by construction.
     """
-    G, H = evidence
-    F = linalg.cholesky(state.rows.dense(), name="the memory's covariance")
+    G, H = statistics
+    F = linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
     system = linalg.add_diagonal(F.mT @ G @ F, G.new_ones(G.shape[-1]))
     X = linalg.solve_lower(linalg.cholesky(system, name="I + F' W' W F / noise"), F.mT)
     mean = state._mean + X.mT @ (X @ (H - G @ state._mean))
-    return MemoryState._trusted(mean, state.rows.after_gram(G, X), state.dtype)
+    return MemoryState._unchecked(mean, state.row_cov.posterior_from_gram(G, X), state.dtype)

@@ -8,7 +8,15 @@ from torch import Tensor
 class Bound(NamedTuple):
     """Named terms of the negative bound, each (B,): per episode, averaged over its T items.
 
-    Lower is better. A VAE has no addresses: `kl_address` is zero there.
+    Lower is better. A VAE has no address code, so its `kl_address` is zero.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import Bound
+        >>> one = torch.ones(2)
+        >>> Bound(10 * one, 3 * one, 2 * one, None).total
+        tensor([15., 15.])
+
     """
 
     reconstruction: Tensor
@@ -17,26 +25,35 @@ class Bound(NamedTuple):
     """KL( q(y|x) || p(y) )."""
     kl_code: Tensor
     """KL( q(z|x, y, M) || p(z|y, M) )."""
-    memory_kl_per_item: Tensor
-    """KL( q(M|X) || p(M) ) / T: what the memory itself cost. Not part of the bound (eq:J)."""
+    memory_kl_per_item: Tensor | None
+    """KL( q(M|X) || p(M) ) / T: what the memory itself cost. It is not part of the bound (eq:J).
+    None while training, where nobody needs it, and for a memory that is not a distribution."""
 
     @property
     def total(self) -> Tensor:
-        """-L / T of eq:vlb: the number the paper reports."""
+        """-L / T of eq:vlb, (B,): the number that the paper reports."""
         return self.reconstruction + self.kl_address + self.kl_code
 
     def weighted(self, kl_weight: Tensor | float) -> Tensor:
-        """The training loss: the bound, with the KL terms eased in while training starts."""
+        """The training loss: the bound with a weight on its two KL terms.
+
+        Args:
+            kl_weight: a number, below 1 while training starts.
+
+        Returns:
+            The loss of each episode, (B,).
+
+        """
         return self.reconstruction + kl_weight * (self.kl_address + self.kl_code)
 
 
-def per_item(
-    log_likelihood: Tensor, kl_address: Tensor, kl_code: Tensor, memory_kl: Tensor
+def mean_over_items(
+    log_likelihood: Tensor, kl_address: Tensor, kl_code: Tensor, memory_kl: Tensor | None
 ) -> Bound:
-    """Terms of each item (B, T), and the memory's KL (B,), as a bound."""
+    """The bound from the terms of each item (B, T) and the memory's KL (B,)."""
     return Bound(
         -log_likelihood.mean(-1),
         kl_address.mean(-1),
         kl_code.mean(-1),
-        memory_kl / log_likelihood.shape[-1],
+        None if memory_kl is None else memory_kl / log_likelihood.shape[-1],
     )

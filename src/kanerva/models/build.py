@@ -1,14 +1,51 @@
 """From a config to a model."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from kanerva.models.coder import Coder
-from kanerva.models.config import ModelConfig
-from kanerva.models.dynamic_machine import DynamicMachine
-from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.config import (
+    AnyModelConfig,
+    DNCConfig,
+    DynamicConfig,
+    LRUAConfig,
+    ModelConfig,
+    VAEConfig,
+)
+from kanerva.models.inference import Inference, make_code_net
+from kanerva.models.kanerva_machine import (
+    DynamicKanervaMachine,
+    KanervaMachine,
+    learned_addressing,
+)
+from kanerva.models.memories import DNC, LRUA
+from kanerva.models.memories.controlled import ControlledMemory, MatrixState
+from kanerva.models.memory_model import MemoryModel
+from kanerva.models.model import Model
 from kanerva.models.vae import VAE
 
+ControlledConfig = TypeVar("ControlledConfig", DNCConfig, LRUAConfig)
 
-def build_model(config: ModelConfig) -> Coder:
-    """A new model with fresh parameters; draws from torch's global generator."""
-    if config.kind == "vae":
+
+def build_model(config: AnyModelConfig) -> Model:
+    """A new model with fresh parameters, drawn from torch's global generator."""
+    if isinstance(config, VAEConfig):
         return VAE(config)
-    return DynamicMachine(config) if config.kind == "dynamic" else KanervaMachine(config)
+    if isinstance(config, ModelConfig):
+        return KanervaMachine(config)
+    if isinstance(config, DynamicConfig):
+        return DynamicKanervaMachine(config)
+    if isinstance(config, DNCConfig):
+        return _with_controller(config, DNC)
+    return _with_controller(config, LRUA)
+
+
+def _with_controller(
+    config: ControlledConfig,
+    make_memory: Callable[[ControlledConfig], ControlledMemory[MatrixState]],
+) -> MemoryModel[MatrixState]:
+    """A model around a memory with a controller, which takes address codes as they are."""
+    coder = Coder(config)
+    memory = make_memory(config)
+    inference = Inference(memory, learned_addressing(config), make_code_net(config))
+    return MemoryModel(config, coder=coder, inference=inference)

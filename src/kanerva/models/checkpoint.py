@@ -1,133 +1,116 @@
 """Models on disk: safetensors with their config in the metadata. Nothing loaded can run code."""
 
-import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypeVar, overload
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from kanerva.errors import KanervaError
-from kanerva.files import write_atomically
 from kanerva.models.build import build_model
-from kanerva.models.coder import Coder
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
+from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.memory_model import MemoryModel
+from kanerva.models.model import Model
+from kanerva.models.tensor_file import Metadata, read_tensor_file, write_tensor_file
+from kanerva.models.vae import VAE
 
-SCHEMA = "1"
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 SHIPPED = ("omniglot", "omniglot-vae")
-"""Models inside the package; their cards are in the README beside them."""
+"""Models inside the package; the README next to their files describes them."""
+OLD_NAMES = {
+    "encoder.": "coder.encoder.",
+    "decoder.": "coder.decoder.",
+    "likelihood.": "coder.likelihood.",
+    "memory.key_net.": "inference.addressing.table.key_net.",
+    "memory.addresses": "inference.addressing.table.addresses",
+    "memory.": "inference.memory.",
+    "address_net.": "inference.addressing.address_net.",
+    "code_net.": "inference.code_net.",
+    "log_var": "inference.addressing.log_var",
+}
+"""How parameters of schema 1 begin, and how they begin today. The first match counts."""
+
+Card = Mapping[str, object]
+"""What a file says about how its model was made."""
+ModelT = TypeVar("ModelT", bound=Model)
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
-    """Write a safetensors file whole or not at all: a temporary file, fsync, rename."""
-    words = {"schema": SCHEMA, **{name: json.dumps(value) for name, value in metadata.items()}}
-    contents = {name: _own(tensor) for name, tensor in tensors.items()}
-    write_atomically(path, to_bytes(contents, words))
+@overload
+def load(  # pyright: ignore[reportOverlappingOverload]
+    name: Literal["omniglot-vae"], *, device: str | torch.device = "cpu"
+) -> VAE: ...
+@overload
+def load(name: str | Path, *, device: str | torch.device = "cpu") -> KanervaMachine: ...
+@overload
+def load(name: str | Path, *, kind: type[ModelT], device: str | torch.device = "cpu") -> ModelT: ...
+def load(
+    name: str | Path, *, kind: type[Model] | None = None, device: str | torch.device = "cpu"
+) -> Model:
+    """Load a trained model.
 
+    Args:
+        name: a model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run
+            folder, whose newest checkpoint is taken.
+        kind: the class of the model; by default `KanervaMachine`. Pass `kanerva.VAE` for a VAE that
+            you trained yourself.
+        device: where to put it.
 
-def _own(tensor: Tensor) -> Tensor:
-    """A copy that shares no memory: parameters are views of one vector while training."""
-    return tensor.detach().cpu().contiguous().clone()
+    Returns:
+        The model, ready to use.
 
+    Raises:
+        KanervaError: if there is no such checkpoint, or if it holds another kind of model.
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and metadata of a file that `save_tensors` wrote."""
-    if not path.is_file():
+    Example:
+        >>> import kanerva
+        >>> km = kanerva.load("omniglot")
+        >>> km.config.num_rows
+        64
+
+    """
+    if kind is None:
+        kind = VAE if str(name) == "omniglot-vae" else KanervaMachine
+    model, _ = load_with_card(name, device=device)
+    if not isinstance(model, kind):
         raise KanervaError(
-            "checkpoint",
-            expected="a checkpoint file or a run folder",
-            got=f"'{path}'",
-            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
+            "name",
+            expected=f"a checkpoint of a {kind.__name__}",
+            got=f"a {type(model).__name__} in '{name}'",
+            fix=f"Pass kind={type(model).__name__} (kanerva.VAE for a VAE).",
         )
-    try:
-        path.open("rb").close()  # safetensors calls what may not be read missing
-        with safe_open(path, framework="pt") as file:
-            words = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except PermissionError:
-        raise KanervaError(
-            "checkpoint",
-            expected="a file that may be read",
-            got=f"'{path}', which may not",
-            fix="Change its permissions, or copy it.",
-        ) from None
-    except (SafetensorError, OSError) as error:
-        raise KanervaError(
-            "checkpoint",
-            expected="a whole safetensors file",
-            got=f"'{path}': {' '.join(str(error).split())}",
-            fix="It is cut short or of another kind: copy it again, or take an earlier one.",
-        ) from None
-    if words.get("schema") != SCHEMA:
-        raise KanervaError(
-            "checkpoint",
-            expected=f"schema {SCHEMA}",
-            got=f"{words.get('schema', 'none')} in '{path}'",
-            fix="Load it with the version of kanerva that wrote it, or train again.",
-        )
-    try:
-        metadata = {name: json.loads(word) for name, word in words.items() if name != "schema"}
-    except json.JSONDecodeError as error:
-        raise not_ours(path, str(error)) from None
-    if not all(isinstance(metadata.get(name, {}), dict) for name in ("model", "card", "config")):
-        raise not_ours(path, "a model, card or config that is no object")
-    return tensors, metadata
-
-
-def not_ours(path: Path, what: str) -> KanervaError:
-    """The error for a file that is whole but holds something else."""
-    return KanervaError(
-        "checkpoint",
-        expected="metadata as kanerva writes it",
-        got=f"{what} in '{path}'",
-        fix="Copy the file again, or take an earlier one.",
-    )
-
-
-def save_model(path: Path, model: Coder, card: Mapping[str, Any]) -> None:
-    """Parameters, config, and a card that says how they came about."""
-    metadata = {"model": dataclasses.asdict(model.config), "card": dict(card)}
-    save_tensors(Path(path), model.state_dict(), metadata)
-
-
-def model_from(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> Coder:
-    """A model with these parameters, ready to use."""
-    fields = dict(metadata.get("model", {}))
-    try:
-        fields["image_shape"] = tuple(fields["image_shape"])
-        model = build_model(ModelConfig(**fields))
-        model.load_state_dict(dict(tensors))
-    except (TypeError, KeyError, RuntimeError) as error:
-        raise KanervaError(
-            "checkpoint",
-            expected="the parameters of the model it describes",
-            got=" ".join(str(error).split())[:200],
-            fix="It was written by another version of kanerva: load it there, or train again.",
-        ) from None
-    return model.eval()
-
-
-def load(name: str | Path, *, device: str | torch.device = "cpu") -> Coder:
-    """A model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run folder."""
-    return load_with_card(name, device=device)[0]
+    return model
 
 
 def load_with_card(
     name: str | Path, *, device: str | torch.device = "cpu"
-) -> tuple[Coder, dict[str, Any]]:
-    """The model, and what its file says of its making."""
-    tensors, metadata = read_tensors(find(name))
+) -> tuple[Model, dict[str, object]]:
+    """A model of any kind, and what its file says about how it was made."""
+    tensors, metadata = read_checkpoint(find_checkpoint(name))
     parameters = {key: value for key, value in tensors.items() if not key.startswith("training.")}
-    return model_from(parameters, metadata).to(device), metadata.get("card", {})
+    card = metadata.get("card", {})
+    assert isinstance(card, dict)
+    return model_from(parameters, metadata).to(device), card
 
 
-def find(name: str | Path) -> Path:
-    """The file itself, the newest checkpoint of a run folder, or a model of the package by name."""
+def load_memory_model(
+    name: str | Path, *, device: str | torch.device = "cpu"
+) -> tuple[MemoryModel, dict[str, object]]:
+    """A model that has a memory, and what its file says about how it was made."""
+    model, card = load_with_card(name, device=device)
+    if not isinstance(model, MemoryModel):
+        raise KanervaError(
+            "checkpoint",
+            expected="a model with a memory",
+            got=f"a VAE in '{name}'",
+            fix="Name a Kanerva Machine, for example omniglot.",
+        )
+    return model, card
+
+
+def find_checkpoint(name: str | Path) -> Path:
+    """The file itself, the newest checkpoint of a run folder, or a model of the package."""
     path = Path(name)
     if str(name) in SHIPPED and not path.exists():
         return SHIPPED_FOLDER / f"{name}.safetensors"
@@ -138,7 +121,72 @@ def find(name: str | Path) -> Path:
                 "checkpoint",
                 expected="a run folder with checkpoint-*.safetensors",
                 got=f"'{path}', which has none",
-                fix="Train into it first, or name a file.",
+                fix="Train into this folder first, or name a checkpoint file.",
             )
         return checkpoints[-1]
+    if not path.is_file():
+        raise KanervaError(
+            "checkpoint",
+            expected="a checkpoint file or a run folder",
+            got=f"'{path}'",
+            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
+        )
     return path
+
+
+def save_model(path: Path, model: Model, card: Card) -> None:
+    """Write the parameters, the config, and a card that says how they were made."""
+    save_checkpoint(Path(path), model.state_dict(), model=model.config, card=card)
+
+
+def save_checkpoint(
+    path: Path, tensors: Mapping[str, Tensor], *, model: AnyModelConfig, **metadata: object
+) -> None:
+    """Write tensors, a model's config and other facts, whole or not at all."""
+    write_tensor_file(path, tensors, {"model": config_to_dict(model), **metadata})
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Metadata]:
+    """Tensors and metadata of a checkpoint, with today's names for the parameters."""
+    tensors, metadata, schema = read_tensor_file(path)
+    for part in ("model", "card", "config"):
+        if not isinstance(metadata.get(part, {}), dict):
+            raise foreign_file(path, f"a {part} that is not an object")
+    if schema == 1:
+        tensors = {_new_name(name): tensor for name, tensor in tensors.items()}
+    return tensors, metadata
+
+
+def foreign_file(path: Path, what: str) -> KanervaError:
+    """The error for a file that is whole but does not hold what kanerva writes."""
+    return KanervaError(
+        "checkpoint",
+        expected="metadata as kanerva writes it",
+        got=f"{what} in '{path}'",
+        fix="Copy the file again, or take an earlier checkpoint.",
+    )
+
+
+def model_from(tensors: Mapping[str, Tensor], metadata: Metadata) -> Model:
+    """A model with these parameters, ready to use."""
+    fields = metadata.get("model")
+    try:
+        if not isinstance(fields, dict):
+            raise KeyError("no description of the model")
+        model = build_model(config_from_dict(fields))
+        model.load_state_dict(dict(tensors))
+    except (TypeError, KeyError, RuntimeError) as error:
+        raise KanervaError(
+            "checkpoint",
+            expected="the parameters of the model it describes",
+            got=" ".join(str(error).split())[:200],
+            fix="Another version of kanerva wrote it: load it there, or train again.",
+        ) from None
+    return model.eval()
+
+
+def _new_name(name: str) -> str:
+    for old, new in OLD_NAMES.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name

@@ -1,93 +1,210 @@
-"""What a model is made of. No torch here: the command line reads this for its help."""
+"""What a model is made of: one config type for each kind of model.
 
-import math
+Each is a frozen dataclass that holds only the options its model uses. Nothing here needs torch:
+the command line reads these types for its help.
+"""
+
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
+from kanerva.checks import check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
-Kind = Literal["kanerva", "vae", "dnc", "lrua", "dynamic"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-DISTRIBUTIONS: tuple[Kind, ...] = ("kanerva", "dynamic")
-"""Models whose memory is a distribution, so that what it cost in nats is defined."""
+Likelihood = Literal["bernoulli", "gaussian"]
+Covariance = Literal["full", "diagonal"]
+ReadingMode = Literal["mean", "sample", "distribution"]
+WritingMode = Literal["sample", "distribution"]
 
 
-@dataclass(frozen=True)
-class ModelConfig:
-    """Sizes and options of a model; the defaults are the paper's for Omniglot (section 4)."""
+@dataclass(frozen=True, kw_only=True)
+class CoderConfig:
+    """Sizes of the encoder and the decoder, which every model has."""
 
-    kind: Kind = "kanerva"
-    """The Kanerva Machine, a VAE with the same coder, or one with another memory: a DNC, LRUA,
-    or that of the Dynamic Kanerva Machine."""
+    kind: ClassVar[str] = "coder"
     image_shape: tuple[int, int, int] = (1, 28, 28)
     """Channels, height, width."""
-    likelihood: Literal["bernoulli", "gaussian"] = "bernoulli"
-    """Of pixels: Bernoulli for ink on paper, Gaussian for colour."""
+    likelihood: Likelihood = "bernoulli"
+    """Distribution of a pixel: Bernoulli for ink and background, Gaussian for colour."""
     num_filters: int = 16
     """Filters of every convolution."""
     code_size: int = 100
     """C: entries of a code z."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is int:
+                check_integer(field.name, value, fix="Leave it out to use the paper's size.")
+            choices = get_args(field.type)
+            if choices and all(isinstance(choice, str) for choice in choices):
+                check_one_of(field.name, value, choices)
+        _check_image_shape(self.image_shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VAEConfig(CoderConfig):
+    """A VAE with the coders of the Kanerva Machine and no memory (section 2)."""
+
+    kind: ClassVar[str] = "vae"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryModelConfig(CoderConfig):
+    """What every model with a memory has."""
+
     num_rows: int = 64
     """K: rows of the memory."""
-    key_size: int = 50
-    """S: entries of a key b = f(y), and of each address."""
-    address_size: int = 6
-    """Entries of the addressing variable y. Few: each unused one is noise in the input of f."""
+    noise_var: float = 1.0
+    """sigma^2 of p(z|y, M)."""
+    input_noise: float = 0.2
+    """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("noise_var", self.noise_var, above=0, fix="The paper uses 1.")
+        check_number("input_noise", self.input_noise, at_least=0, fix="The paper uses 0.2.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedAddressConfig(MemoryModelConfig):
+    """A model with a memory whose address codes come from a network."""
+
+    address_code_size: int = 6
+    """Y: entries of the address code y. Keep it small: each unused entry adds noise to f(y)."""
     hidden_size: int = 400
     """Hidden units of the 2-layer MLPs."""
     bottom_up: bool = True
-    """Let q(z|x, y, M) correct what was read; without it, z comes from the memory alone."""
-    input_noise: float = 0.2
-    """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
-    noise_var: float = 1.0
-    """sigma^2 of p(z|y, M)."""
-    covariance: Literal["full", "diagonal"] = "full"
+    """Let q(z|x, y, M) correct what was read. Without it z comes from the memory alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesianMemoryConfig(MemoryModelConfig):
+    """A model whose memory is the matrix Gaussian of section 3.1."""
+
+    covariance: Covariance = "full"
     """Covariance between the memory's rows."""
-    chunk: int | None = None
-    """Items written at a time; by default a whole episode. With a full covariance the posterior is
-    the same; a diagonal one drops the rest after every chunk."""
-    reading: Literal["mean", "sample", "distribution"] = "mean"
+    reading: ReadingMode = "mean"
     """Read the memory's mean (the paper), a sample of it, or its distribution (appendix F)."""
-    writing: Literal["sample", "distribution"] = "sample"
+    writing: WritingMode = "sample"
     """Write a sample of q(z|x) (the paper), or the whole distribution (appendix F)."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
+    """The Kanerva Machine. The defaults are the paper's sizes for Omniglot (section 4).
+
+    Example:
+        >>> from kanerva import ModelConfig
+        >>> ModelConfig(num_rows=128).num_rows
+        128
+
+    """
+
+    kind: ClassVar[str] = "kanerva"
+    key_size: int = 50
+    """S: entries of a key b = f(y), and of each address."""
+    chunk: int | None = None
+    """Items written at a time; by default a whole episode. With a full covariance the posterior is
+    the same. With a diagonal one the covariances are dropped after every chunk."""
+
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise KanervaError(
-                "kind",
-                expected=f"one of {', '.join(KINDS)}",
-                got=f"'{self.kind}'",
-                fix="A checkpoint of another version of kanerva has to be loaded there.",
-            )
-        for name in (
-            "num_filters",
-            "code_size",
-            "num_rows",
-            "key_size",
-            "address_size",
-            "hidden_size",
-        ):
-            _at_least(name, getattr(self, name), 1)
-        _at_least("input_noise", self.input_noise, 0)
-        _at_least("chunk", 1 if self.chunk is None else self.chunk, 1)
-        if not 0 < self.noise_var < math.inf:
-            raise KanervaError(
-                "noise_var",
-                expected="a positive number",
-                got=str(self.noise_var),
-                fix="The paper uses 1.",
-            )
-        if min(self.image_shape) < 1 or min(self.image_shape[1:]) < 8:
-            raise KanervaError(
-                "image_shape",
-                expected="channels, height and width, at least 8 x 8 pixels",
-                got=str(self.image_shape),
-                fix="Three convolutions of stride 2 need that much: resize the images.",
-            )
+        super().__post_init__()
+        if self.chunk is not None:
+            check_integer("chunk", self.chunk, fix="1 writes item by item, as the paper does.")
 
 
-def _at_least(name: str, value: float, smallest: float) -> None:
-    if not smallest <= value < math.inf:
+@dataclass(frozen=True, kw_only=True)
+class DNCConfig(LearnedAddressConfig):
+    """The same model around a Differentiable Neural Computer (appendix D)."""
+
+    kind: ClassVar[str] = "dnc"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LRUAConfig(LearnedAddressConfig):
+    """The same model around a memory with least recently used access (section 4.4)."""
+
+    kind: ClassVar[str] = "lrua"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicConfig(BayesianMemoryConfig):
+    """The Dynamic Kanerva Machine: addresses by least squares, z from the memory alone."""
+
+    kind: ClassVar[str] = "dynamic"
+
+
+AnyModelConfig = ModelConfig | VAEConfig | DNCConfig | LRUAConfig | DynamicConfig
+"""The config of any model that `build_model` can make; `kind` tells them apart."""
+AnyMemoryModelConfig = ModelConfig | DNCConfig | LRUAConfig | DynamicConfig
+"""The config of any model with a memory."""
+CONFIGS: dict[str, type[AnyModelConfig]] = {
+    config.kind: config for config in (ModelConfig, VAEConfig, DNCConfig, LRUAConfig, DynamicConfig)
+}
+
+Fields = Mapping[str, object]
+
+
+def config_to_dict(config: AnyModelConfig) -> dict[str, object]:
+    """The fields of a config and its `kind`, as JSON can hold them."""
+    return {"kind": config.kind, **dataclasses.asdict(config)}
+
+
+def config_from_dict(fields: Fields) -> AnyModelConfig:
+    """The config that `config_to_dict` wrote.
+
+    Also reads what version 0.1 wrote: one set of fields for all kinds, some of them unused, and
+    `address_size` for today's `address_code_size`.
+    """
+    given = dict(fields)
+    kind = given.pop("kind", "kanerva")
+    check_one_of(
+        "kind", kind, CONFIGS, fix="Load this checkpoint with the version of kanerva that wrote it."
+    )
+    config = CONFIGS[str(kind)]
+    if "address_size" in given:
+        given["address_code_size"] = given.pop("address_size")
+        given = _without_unused_fields(config, given)
+    shape = given.get("image_shape")
+    if isinstance(shape, list):
+        given["image_shape"] = tuple(shape)
+    try:
+        return config(**given)  # pyright: ignore[reportArgumentType]
+    except TypeError as error:
         raise KanervaError(
-            name, expected=f"at least {smallest}", got=str(value), fix="Raise it, or leave it out."
+            "model",
+            expected=f"the fields of {config.__name__}",
+            got=str(error),
+            fix="Load this checkpoint with the version of kanerva that wrote it.",
+        ) from None
+
+
+def _without_unused_fields(config: type[AnyModelConfig], given: dict[str, object]) -> dict:
+    if config is DynamicConfig and given.get("bottom_up"):
+        raise KanervaError(
+            "bottom_up",
+            expected="a Dynamic Kanerva Machine without the bottom-up stream",
+            got="one with it, written by kanerva 0.1",
+            fix="Load it with kanerva 0.1, or train the recipe omniglot-dynamic again.",
         )
+    names = {field.name for field in dataclasses.fields(config)}
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _check_image_shape(shape: tuple[int, ...]) -> None:
+    is_shape = isinstance(shape, tuple) and len(shape) == 3
+    if not is_shape or any(not isinstance(size, int) or size < 1 for size in shape):
+        raise _bad_image_shape(shape)
+    if min(shape[1:]) < 8:
+        raise _bad_image_shape(shape)
+
+
+def _bad_image_shape(shape: object) -> KanervaError:
+    return KanervaError(
+        "image_shape",
+        expected="three whole numbers: channels, height and width, at least 8 x 8 pixels",
+        got=repr(shape),
+        fix="Use (1, 28, 28) for Omniglot; three convolutions of stride 2 need 8 x 8 pixels.",
+    )

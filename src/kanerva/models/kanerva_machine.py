@@ -1,171 +1,130 @@
-"""The Kanerva Machine (sections 3.1 to 3.5): a VAE whose prior is read from a Bayesian memory.
+"""The Kanerva Machine, and the Dynamic Kanerva Machine that followed it.
 
-Shapes: B episodes, T items, K rows, C code size, S key size.
+Shapes: T items, K rows, C code size.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from kanerva.distributions import gaussian
-from kanerva.distributions.gaussian import Gaussian
-from kanerva.models.bound import Bound, per_item
-from kanerva.models.coder import Noise
-from kanerva.models.config import ModelConfig
-from kanerva.models.memories import build_memory
-from kanerva.models.nets import mlp
-from kanerva.models.remember import Reading, Remembered, Remembering
-from kanerva.models.start import start_addresses
-
-CODE_SCALE = 6.0
-"""Deviation of codes where training begins."""
+from kanerva.checks import check_integer
+from kanerva.memory import MemoryState
+from kanerva.models.addressing import AddressTable, LearnedAddressing, LeastSquaresAddressing
+from kanerva.models.coder import Coder
+from kanerva.models.config import DynamicConfig, LearnedAddressConfig, ModelConfig
+from kanerva.models.inference import Inference, make_code_net
+from kanerva.models.memories.bayesian import BayesianMemory
+from kanerva.models.memory_model import MemoryModel
 
 
-class KanervaMachine(Remembering):
-    """q(y|x), a memory, and q(z|x, y, M); with another memory than the Bayesian one, a rival."""
+class KanervaMachine(MemoryModel[MemoryState]):
+    """The model of the paper: learned addresses around an exact Bayesian memory.
+
+    `kanerva.load("omniglot")` returns a trained one.
+
+    Args:
+        config: its sizes and options; the defaults are the paper's for Omniglot.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import KanervaMachine, ModelConfig
+        >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
+        >>> images = (torch.rand(5, 1, 28, 28) < 0.1).float()
+        >>> km.read(images, km.write(images)).images.shape
+        torch.Size([5, 1, 28, 28])
+
+    """
 
     def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        C = config.code_size
-        self.memory = build_memory(config)
-        self.address_net = mlp(2 * C, config.hidden_size, 2 * self.memory.address_size)
-        self.code_net = mlp(3 * C, config.hidden_size, 2 * C) if config.bottom_up else None
-        if self.code_net is not None:
-            for parameter in self.code_net[-1].parameters():
-                torch.nn.init.zeros_(parameter)
+        coder = Coder(config)
+        memory = BayesianMemory(config, chunk=config.chunk)
+        table = AddressTable(
+            num_rows=config.num_rows,
+            key_size=config.key_size,
+            address_code_size=config.address_code_size,
+            hidden_size=config.hidden_size,
+        )
+        addressing = learned_addressing(config, table)
+        inference = Inference(memory, addressing, make_code_net(config))
+        super().__init__(config, coder=coder, inference=inference)
 
-    def start_from(self, images: Tensor) -> None:
-        """Start as an auto-encoder through the memory, before the KL terms close the channel.
+    @property
+    def config(self) -> ModelConfig:
+        """The sizes and options of this model."""
+        assert isinstance(self._config, ModelConfig)
+        return self._config
 
-        Codes stand out of their noise of 1, q(y|x) is sharp and its keys are long enough to write
-        codes down; q(z|x, y, M) equals its prior.
+
+def learned_addressing(
+    config: LearnedAddressConfig, table: AddressTable | None = None
+) -> LearnedAddressing:
+    """q(y|x) of the sizes in a config."""
+    return LearnedAddressing(
+        embedding_size=2 * config.code_size,
+        address_code_size=config.address_code_size,
+        hidden_size=config.hidden_size,
+        table=table,
+    )
+
+
+class Retrieval(NamedTuple):
+    """What the dynamics of a memory settled on for cues (..., T, channels, H, W)."""
+
+    images: Tensor
+    """Means of p(x|z) at the end, (..., T, channels, H, W)."""
+    weights: Tensor
+    """(..., T, K)."""
+    energies: Tensor
+    """(num_readings, ..., T): -ln p(x, w | M) up to a constant. It never rises."""
+
+
+class DynamicKanervaMachine(MemoryModel[MemoryState]):
+    """A Kanerva Machine that finds its weights by least squares, without an address network.
+
+    Wu et al. 2018, Learning attractor dynamics for generative memory. An item is written and read
+    with the weights that explain its code best, given what the memory holds at that moment.
+    """
+
+    def __init__(self, config: DynamicConfig) -> None:
+        coder = Coder(config)
+        # Least squares against a mean of zero would find nothing.
+        memory = BayesianMemory(config, prior_std=1.0)
+        addressing = LeastSquaresAddressing(num_rows=config.num_rows, noise_var=config.noise_var)
+        super().__init__(config, coder=coder, inference=Inference(memory, addressing, None))
+
+    @torch.no_grad()
+    def retrieve(self, cues: Tensor, memory: MemoryState, *, num_readings: int = 10) -> Retrieval:
+        """Read again and again without ever raising E(x, w) = -ln p(x | w R) + |w|^2 / 2.
+
+        Given w, the image that minimises E is the mode of p(x | w R). Given the image, least
+        squares proposes new weights. Where they would raise E the old weights stay.
         """
-        images = images.flatten(end_dim=-4)
-        embeddings = self.start_coder(images, scale=CODE_SCALE, log_var=-4.0)
-        sharpness = 24.0 / self.memory.address_size  # 12 nats of address
-        addresses = start_addresses(self.address_net, embeddings, log_var=-sharpness)
-        self.memory.start_from(addresses)
+        self.check_images(cues, "cues")
+        self.memory.check_fits(memory, cues.shape[:-4])
+        check_integer("num_readings", num_readings, fix="10 is a good start.")
+        weights = self._least_squares(cues, memory)
+        images = self._mode(memory, weights)
+        energies = [self._energy(images, memory, weights)]
+        for _ in range(num_readings - 1):
+            proposed = self._least_squares(images, memory)
+            is_better = self._energy(images, memory, proposed) < energies[-1]
+            weights = torch.where(is_better.unsqueeze(-1), proposed, weights)
+            images = self._mode(memory, weights)
+            energies.append(self._energy(images, memory, weights))
+        means = self.coder.likelihood.mean(self._decode_at(memory, weights))
+        return Retrieval(means, weights, torch.stack(energies))
 
-    def compile_steps(self) -> None:
-        self.memory.compile_steps()
+    def _least_squares(self, images: Tensor, memory: MemoryState) -> Tensor:
+        return self.addressing.posterior(self.coder.encode(images), memory).mean
 
-    # -- inference -------------------------------------------------------------------------------
+    def _decode_at(self, memory: MemoryState, weights: Tensor) -> Tensor:
+        """Parameters of p(x | w R)."""
+        return self.coder.decode(self.memory.read(memory, weights).mean)
 
-    def locate(self, embeddings: Tensor, state: Any) -> Gaussian:
-        """q(y|x), from e(x) (section 3.2)."""
-        return gaussian.from_parameters(self.address_net(embeddings))
+    def _mode(self, memory: MemoryState, weights: Tensor) -> Tensor:
+        return self.coder.likelihood.mode(self._decode_at(memory, weights))
 
-    def store(
-        self, embeddings: Tensor, state: Any, *, address_noise: Tensor, code_noise: Tensor
-    ) -> Any:
-        """The state after an episode: y from q(y|x), and q(z|x), written down."""
-        addresses = self.locate(embeddings, state).sample(address_noise)
-        return self._write_codes(embeddings, state, self.memory.place(addresses), code_noise)
-
-    def remember(
-        self, embeddings: Tensor, located_by: Tensor, prior: Any, noise: Noise
-    ) -> Remembered:
-        """Store embeddings, and find where to read. `located_by` (2, ...): [0] writes, [1] reads.
-
-        Writing and reading draw independent samples of y: a shared one would tell the reader, past
-        its KL, where things were written.
-        """
-        assert noise.address is not None
-        assert noise.written_code is not None
-        addresses = self.locate(located_by, prior)
-        writing, reading = self.memory.place(addresses.sample(noise.address)).unbind(0)
-        state = self._write_codes(embeddings, prior, writing, noise.written_code)
-        return Remembered(state, Gaussian(addresses.mean[1], addresses.log_var[1]), reading)
-
-    def _write_codes(self, embeddings: Tensor, state: Any, places: Tensor, noise: Tensor) -> Any:
-        """From a sample of q(z|x), or from the distribution itself (appendix F)."""
-        code = gaussian.from_parameters(embeddings)
-        if self.config.writing == "distribution":
-            return self.memory.write(state, places, code.mean, code.log_var.exp())
-        return self.memory.write(state, places, code.sample(noise), None)
-
-    def read_embeddings(
-        self, embeddings: Tensor, places: Tensor, state: Any, noise: Tensor | None
-    ) -> Reading:
-        """p(z|y, M) from the memory, and q(z|x, y, M) that corrects it (section 3.2).
-
-        Without the bottom-up stream (appendix D) the second equals the first.
-        """
-        recall = self.memory.read(state, places, noise)
-        if self.code_net is None:
-            return Reading(recall, torch.zeros_like(recall.mean), recall.log_var)
-        correction = self.code_net(torch.cat([embeddings, recall.mean], dim=-1))
-        return Reading(recall, *gaussian.from_parameters(correction))
-
-    def _encode_both(self, images: Tensor, queries: Tensor | None) -> tuple[Tensor, Tensor]:
-        """e(x) of what is written, and of what asks for it: the same, or damaged for a few."""
-        if queries is None:
-            embeddings = self.encode(images)
-            return embeddings, embeddings
-        written, asked = self.encode(torch.cat([images, queries])).split(
-            [len(images), len(queries)]
-        )
-        return written, torch.cat([asked, written[len(queries) :]])
-
-    def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
-        """Noise of appendix C on the input of q(y|x) only while training."""
-
-        def randn(*shape: int) -> Tensor:
-            return torch.randn(shape, device=episodes.device, generator=generator)
-
-        items, C = episodes.shape[:-3], self.config.code_size
-        K, Y = self.config.num_rows, self.memory.address_size
-        return Noise(
-            code=randn(*items, C),
-            written_code=randn(*items, C),
-            address=randn(2, *items, Y),
-            embedding=randn(2, *items, 2 * C) if self.training else None,
-            memory=randn(*items[:-1], K, C) if self.config.reading == "sample" else None,
-        )
-
-    def log_weights(
-        self, episodes: Tensor, samples: int, *, generator: torch.Generator | None = None
-    ) -> Tensor:
-        """The memory is written once; the reader's y and z are drawn again for every weight."""
-        images = self.prepare(episodes, generator)
-        embeddings = self.encode(images)
-        noise = self.draw_noise(images, generator)
-        prior = self.memory.initial_state(images.shape[:-4])
-        twice = torch.stack([embeddings, embeddings])
-        state, address, _ = self.remember(embeddings, twice, prior, noise)
-        rows = []
-        for _ in range(samples):
-            noise = self.draw_noise(images, generator)
-            assert noise.address is not None
-            y = address.sample(noise.address[1])
-            reading = self.read_embeddings(embeddings, self.memory.place(y), state, noise.memory)
-            z = reading.code.sample(noise.code)
-            rows.append(
-                self.likelihood.log_prob(self.decode(z), images)
-                + gaussian.standard_log_prob(y)
-                - address.log_prob_of(noise.address[1])
-                + reading.prior_log_prob(z)
-                - reading.code.log_prob_of(noise.code)
-            )
-        return torch.stack(rows)
-
-    def forward(self, images: Tensor, noise: Noise) -> Bound:
-        """eq:vlb for episodes (B, T, channels, H, W), given all that is random in it."""
-        embeddings, queries = self._encode_both(images, noise.queries)
-        located_by = torch.stack([embeddings, queries])
-        if noise.embedding is not None:
-            located_by = located_by + self.config.input_noise * noise.embedding
-        prior = self.memory.initial_state(images.shape[:-4])
-        state, address, places = self.remember(embeddings, located_by, prior, noise)
-        reading = self.read_embeddings(queries, places, state, noise.memory)
-        log_likelihood = self.likelihood.log_prob(
-            self.decode(reading.code.sample(noise.code)), images
-        )
-        cost = None if self.training else self.memory.kl(state, prior)
-        return per_item(
-            log_likelihood,
-            gaussian.kl_to_standard(address),
-            reading.kl,
-            torch.zeros_like(log_likelihood[..., 0]) if cost is None else cost,
-        )
+    def _energy(self, images: Tensor, memory: MemoryState, weights: Tensor) -> Tensor:
+        log_prob = self.coder.likelihood.log_prob(self._decode_at(memory, weights), images)
+        return 0.5 * weights.square().sum(-1) - log_prob

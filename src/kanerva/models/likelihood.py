@@ -1,4 +1,4 @@
-"""p(x|z) of pixels: Bernoulli for ink on paper, Gaussian for colour (appendix C)."""
+"""p(x|z) of pixels: Bernoulli for ink and background, Gaussian for colour (appendix C)."""
 
 import math
 
@@ -10,13 +10,17 @@ class Bernoulli(nn.Module):
     """Each pixel is ink with probability sigmoid(logit)."""
 
     def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Training images as they are: 0 or 1."""
+        """Training images, unchanged: 0 or 1."""
         return images
 
     def log_prob(self, parameters: Tensor, images: Tensor) -> Tensor:
         """Summed over channels and pixels."""
         loss = nn.functional.binary_cross_entropy_with_logits(parameters, images, reduction="none")
         return -loss.flatten(-3).sum(-1)
+
+    def parameter_of(self, mean: float) -> float:
+        """The parameter of a pixel with this mean."""
+        return math.log(mean / (1 - mean))
 
     def mean(self, parameters: Tensor) -> Tensor:
         return parameters.sigmoid()
@@ -49,6 +53,10 @@ class GaussianPixels(nn.Module):
     def log_prob(self, parameters: Tensor, images: Tensor) -> Tensor:
         squared = (images - parameters).square() / self.log_var.exp()
         return -0.5 * (squared + self.log_var + math.log(2 * math.pi)).flatten(-3).sum(-1)
+
+    def parameter_of(self, mean: float) -> float:
+        """The parameter of a pixel with this mean."""
+        return mean
 
     def mean(self, parameters: Tensor) -> Tensor:
         return parameters.clamp(0, 1)

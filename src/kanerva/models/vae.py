@@ -3,67 +3,110 @@
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
-from kanerva.models.bound import Bound, per_item
-from kanerva.models.coder import Coder, Noise, Watch, check_iterations
+from kanerva.errors import KanervaError
+from kanerva.models.bound import Bound, mean_over_items
+from kanerva.models.coder import Coder
+from kanerva.models.config import VAEConfig
+from kanerva.models.model import Model, Noise, OnReading
 
 
-class VAE(Coder):
-    """p(x|z) p(z) with z ~ N(0, I), and q(z|x) straight from the encoder."""
+class VAE(Model):
+    """p(x|z) p(z) with z ~ N(0, I), and q(z|x) from the encoder alone.
 
-    def start_from(self, images: Tensor) -> None:
-        self.start_coder(images.flatten(end_dim=-4), scale=1.0, log_var=-2.0)
+    Args:
+        config: its sizes; the defaults are those of the Kanerva Machine's coders.
+
+    Example:
+        >>> import kanerva
+        >>> vae = kanerva.load("omniglot-vae")
+        >>> vae.generate(4).shape
+        torch.Size([4, 1, 28, 28])
+
+    """
+
+    def __init__(self, config: VAEConfig) -> None:
+        super().__init__(Coder(config))
+        self._config = config
+
+    @property
+    def config(self) -> VAEConfig:
+        """The sizes and options of this model."""
+        return self._config
 
     @torch.no_grad()
     def generate(
         self,
-        num: int,
+        num_images: int,
         *,
-        iterations: int = 0,
+        num_readings: int = 0,
         sample: bool = False,
         generator: torch.Generator | None = None,
-        watch: Watch | None = None,
+        on_reading: OnReading | None = None,
     ) -> Tensor:
-        """New images (num, channels, H, W): z from its prior, then decoded.
+        """Make new images: draw z from its prior and decode it.
 
-        With iterations each image is fed back to the encoder that often, as a memory is read again
-        and again. A VAE gains nothing by it (fig. iter_prior_vae): that is the control.
+        With readings, each image is fed back to the encoder that often, as a memory is read again
+        and again. A VAE gains nothing from it (fig. iter_prior_vae): this is the control.
+
+        Args:
+            num_images: how many images to make.
+            num_readings: how often to feed an image back.
+            sample: draw z and the next image, instead of taking means.
+            generator: source of the samples; torch's global one by default.
+            on_reading: called with 0 and the first images, then each time they were fed back.
+
+        Returns:
+            Images (num_images, channels, H, W) between 0 and 1.
+
         """
-        device = next(self.parameters()).device
-        codes = torch.randn(num, self.config.code_size, device=device, generator=generator)
-        check_iterations(iterations, at_least=0)
+        check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
+        check_integer("num_readings", num_readings, at_least=0, fix="0 feeds nothing back.")
+        shape = (num_images, self.config.code_size)
+        codes = torch.randn(shape, device=self.device, generator=generator)
+        likelihood = self.coder.likelihood
         images = codes  # set below: there is at least one pass
-        for number in range(iterations + 1):
-            parameters = self.decode(codes)
-            images = self.likelihood.mean(parameters)
-            if watch is not None:
-                watch(number, images)
-            query = self.likelihood.sample(parameters, generator) if sample else images
-            code = gaussian.from_parameters(self.encode(query))
-            noise = torch.randn(codes.shape, device=device, generator=generator)
+        for number in range(num_readings + 1):
+            parameters = self.coder.decode(codes)
+            images = likelihood.mean(parameters)
+            if on_reading is not None:
+                on_reading(number, images)
+            cues = likelihood.sample(parameters, generator) if sample else images
+            code = gaussian.from_parameters(self.coder.encode(cues))
+            noise = torch.randn(codes.shape, device=self.device, generator=generator)
             codes = code.sample(noise) if sample else code.mean
         return images
 
-    def draw_noise(self, episodes: Tensor, generator: torch.Generator | None) -> Noise:
-        shape = (*episodes.shape[:-3], self.config.code_size)
-        return Noise(torch.randn(shape, device=episodes.device, generator=generator))
+    def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
+        shape = (*images.shape[:-3], self.config.code_size)
+        return Noise(torch.randn(shape, device=images.device, generator=generator))
 
     def log_weights(
-        self, episodes: Tensor, samples: int, *, generator: torch.Generator | None = None
+        self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        code = gaussian.from_parameters(self.encode(self.prepare(episodes, generator)))
+        """ln p(x, z) - ln q(z|x), (num_samples, B, T)."""
+        code = gaussian.from_parameters(self.coder.encode(self.prepare(episodes, generator)))
         rows = []
-        for _ in range(samples):
+        for _ in range(num_samples):
             noise = self.draw_noise(episodes, generator).code
             z = code.sample(noise)
-            likelihood = self.likelihood.log_prob(self.decode(z), episodes)
-            rows.append(likelihood + gaussian.standard_log_prob(z) - code.log_prob_of(noise))
+            log_likelihood = self.coder.likelihood.log_prob(self.coder.decode(z), episodes)
+            rows.append(log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of(noise))
         return torch.stack(rows)
 
-    def forward(self, images: Tensor, noise: Noise) -> Bound:
-        """The bound of section 2."""
-        code = gaussian.from_parameters(self.encode(images))
-        parameters = self.decode(code.sample(noise.code))
+    def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
+        """The bound of section 2, for episodes (B, T, channels, H, W)."""
+        if cues is not None:
+            raise KanervaError(
+                "cues",
+                expected="none: a VAE has no memory to read from",
+                got=f"a tensor {tuple(cues.shape)}",
+                fix="Leave them out; to train a VAE set training.damaged to 0.",
+            )
+        code = gaussian.from_parameters(self.coder.encode(images))
+        parameters = self.coder.decode(code.sample(noise.code))
         kl_code = gaussian.kl_to_standard(code)
-        none = torch.zeros_like(kl_code)
-        return per_item(self.likelihood.log_prob(parameters, images), none, kl_code, none[..., 0])
+        zero = torch.zeros_like(kl_code)
+        log_likelihood = self.coder.likelihood.log_prob(parameters, images)
+        return mean_over_items(log_likelihood, zero, kl_code, zero[..., 0])

@@ -11,13 +11,12 @@ import torch
 
 from kanerva.evaluation.capacity import measure_capacity
 from kanerva.evaluation.evaluate import evaluate, ignorance
-from kanerva.models.config import Kind
 from kanerva.training.config import Config
 from kanerva.training.parallel import Parallel
 from kanerva.training.recipes import as_rival
 from kanerva.training.run import Report, Run
 
-CONTENDERS: dict[str, Kind] = {
+CONTENDERS: dict[str, str] = {
     "Kanerva Machine": "kanerva",
     "DNC": "dnc",
     "LRUA": "lrua",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.models.checkpoint import not_ours
+from kanerva.models.checkpoint import foreign_file
 from kanerva.models.model import Model
 from kanerva.training.config import Config, config_to_json
 from kanerva.training.interrupt import Interrupt
@@ -88,7 +88,7 @@ class Run:
             self.model.load_state_dict(saved.parameters)
             self.step.load_state(saved.state)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise not_ours(saved.path, " ".join(str(error).split())[:200]) from None
+            raise foreign_file(saved.path, " ".join(str(error).split())[:200]) from None
         self.num_steps_done, self.seconds = saved.step, saved.seconds
         self.folder.forget_rows_after(saved.step)
 

@@ -11,8 +11,12 @@ from torch import Tensor
 
 from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
-from kanerva.models.checkpoint import find_checkpoint, not_ours, read_tensors, save_tensors
-from kanerva.models.config import config_to_dict
+from kanerva.models.checkpoint import (
+    find_checkpoint,
+    foreign_file,
+    read_checkpoint,
+    save_checkpoint,
+)
 from kanerva.training.config import Config, config_from_json, config_to_json
 from kanerva.training.records import MetricsRow, ModelCard
 
@@ -115,21 +119,22 @@ class RunFolder:
         if not self.is_writer:
             return
         tensors = {**parameters, **{STATE + name: value for name, value in state.items()}}
-        metadata = {
-            "model": config_to_dict(config.model),
-            "config": config_to_json(config),
-            "card": card,
-            "step": step,
-            "seconds": seconds,
-        }
-        save_tensors(self.path / f"checkpoint-{step:08d}.safetensors", tensors, metadata)
+        save_checkpoint(
+            self.path / f"checkpoint-{step:08d}.safetensors",
+            tensors,
+            model=config.model,
+            config=config_to_json(config),
+            card=card,
+            step=step,
+            seconds=seconds,
+        )
         for old in sorted(self.path.glob("checkpoint-*.safetensors"))[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
     def load(self) -> Checkpoint:
         """The newest checkpoint."""
         path = find_checkpoint(self.path)
-        tensors, metadata = read_tensors(path)
+        tensors, metadata = read_checkpoint(path)
         state = {
             name.removeprefix(STATE): tensors.pop(name)
             for name in list(tensors)
@@ -146,7 +151,7 @@ class RunFolder:
             config = config_from_json(metadata["config"])
             step, seconds = int(metadata["step"]), float(metadata["seconds"])
         except (KeyError, TypeError, ValueError) as error:
-            raise not_ours(path, " ".join(str(error).split())[:200]) from None
+            raise foreign_file(path, " ".join(str(error).split())[:200]) from None
         return Checkpoint(path, tensors, state, config, step, seconds)
 
 

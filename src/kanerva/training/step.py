@@ -100,10 +100,10 @@ class TrainingStep:
         """Make this many steps, or fewer if `stop` says so between two; returns how many."""
         self.use_precision()
         self.model.train()
-        self.model.use_half(self.half)
+        self.model.coder.use_half(self.half)
         with self._on_stream():
             made = self._run(num_steps, stop)
-        self.model.use_half(False)
+        self.model.coder.use_half(False)
         return made
 
     def _run(self, num_steps: int, stop: Callable[[], bool]) -> int:

@@ -29,43 +29,55 @@ class RowCovariance(ABC):
 
     @property
     @abstractmethod
-    def first_tensor(self) -> Tensor:
-        """Any of its tensors: they share dtype and device."""
+    def _first_tensor(self) -> Tensor:
+        """One of its tensors: all of them share dtype and device."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of its tensors."""
+        return self._first_tensor.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """The device of its tensors."""
+        return self._first_tensor.device
 
     @abstractmethod
     def dense(self) -> Tensor:
         """U as a matrix (..., K, K)."""
 
     @abstractmethod
-    def times(self, weights: Tensor) -> Tensor:
+    def cross_cov(self, weights: Tensor) -> Tensor:
         """W U (..., T, K): the cross-covariance of items and rows."""
 
     @abstractmethod
-    def after_items(self, weights: Tensor, noise: Tensor, whitened_cross: Tensor) -> Self:
+    def posterior_from_items(
+        self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
+    ) -> Self:
         """The posterior's U after writing T items, given two views of the same items.
 
-        With W `weights` (..., T, K) and N = diag(`noise`) (..., T), U'^-1 = U^-1 + W' N^-1 W. With
-        `whitened_cross` (..., T, K), V = L^-1 W U where L L' = W U W' + N, U' = U - V' V
-        (eq:update-last).
+        With W `weights` (..., T, K) and N = diag(`noise_var`) (..., T),
+        U'^-1 = U^-1 + W' N^-1 W. With `whitened_cross` V (..., T, K), V = L^-1 W U where
+        L L' = W U W' + N, U' = U - V' V (eq:update-last).
         """
 
     @abstractmethod
-    def after_gram(self, gram: Tensor, posterior_root: Tensor) -> Self:
+    def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> Self:
         """The same from sufficient statistics.
 
         `gram` (..., K, K) is W' N^-1 W; `posterior_root` X (..., K, K) has X' X = U'.
         """
 
     @abstractmethod
-    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
         """The same covariance with `function` applied to each tensor: casts, moves, detaching."""
 
     @abstractmethod
-    def with_batch(self, batch_shape: torch.Size) -> Self:
+    def expand_batch(self, batch_shape: torch.Size) -> Self:
         """Broadcast to these leading dimensions."""
 
     @abstractmethod
-    def per_column(self, num_columns: int) -> Self:
+    def repeat_for_columns(self, num_columns: int) -> Self:
         """A copy for each column: leading dimensions (..., num_columns)."""
 
     @abstractmethod

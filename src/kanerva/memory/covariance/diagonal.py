@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import check_finite, check_float_tensor, check_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,34 +32,34 @@ class DiagonalCovariance(RowCovariance):
         return self.variances.shape[:-1]
 
     @property
-    def first_tensor(self) -> Tensor:
+    def _first_tensor(self) -> Tensor:
         return self.variances
 
     def dense(self) -> Tensor:
         return torch.diag_embed(self.variances)
 
-    def times(self, weights: Tensor) -> Tensor:
+    def cross_cov(self, weights: Tensor) -> Tensor:
         return weights * self.variances[..., None, :]
 
-    def after_items(
-        self, weights: Tensor, noise: Tensor, whitened_cross: Tensor
+    def posterior_from_items(
+        self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> "DiagonalCovariance":
         return DiagonalCovariance(self.variances - whitened_cross.square().sum(-2))
 
-    def after_gram(self, gram: Tensor, posterior_root: Tensor) -> "DiagonalCovariance":
+    def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> "DiagonalCovariance":
         return DiagonalCovariance(posterior_root.square().sum(-2))
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "DiagonalCovariance":
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "DiagonalCovariance":
         return DiagonalCovariance(function(self.variances))
 
-    def with_batch(self, batch_shape: torch.Size) -> "DiagonalCovariance":
+    def expand_batch(self, batch_shape: torch.Size) -> "DiagonalCovariance":
         return DiagonalCovariance(self.variances.expand(*batch_shape, -1))
 
-    def per_column(self, num_columns: int) -> "DiagonalCovariance":
+    def repeat_for_columns(self, num_columns: int) -> "DiagonalCovariance":
         columns = self.variances.unsqueeze(-2)
         return DiagonalCovariance(columns.expand(*self.batch_shape, num_columns, -1))
 
     def check(self) -> None:
-        checks.float_tensor("variances", self.variances, "(..., K)", min_dims=1)
-        checks.finite("variances", self.variances)
-        checks.positive("variances", self.variances)
+        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        check_finite("variances", self.variances)
+        check_positive("variances", self.variances)

@@ -7,8 +7,13 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import (
+    check_finite,
+    check_float_tensor,
+    check_positive_definite,
+    check_square,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,35 +32,35 @@ class FullCovariance(RowCovariance):
         return self.matrix.shape[:-2]
 
     @property
-    def first_tensor(self) -> Tensor:
+    def _first_tensor(self) -> Tensor:
         return self.matrix
 
     def dense(self) -> Tensor:
         return self.matrix
 
-    def times(self, weights: Tensor) -> Tensor:
+    def cross_cov(self, weights: Tensor) -> Tensor:
         return weights @ self.matrix
 
-    def after_items(
-        self, weights: Tensor, noise: Tensor, whitened_cross: Tensor
+    def posterior_from_items(
+        self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> "FullCovariance":
-        return FullCovariance(linalg.minus_gram(self.matrix, whitened_cross))
+        return FullCovariance(linalg.subtract_gram(self.matrix, whitened_cross))
 
-    def after_gram(self, gram: Tensor, posterior_root: Tensor) -> "FullCovariance":
+    def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> "FullCovariance":
         return FullCovariance(posterior_root.mT @ posterior_root)
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "FullCovariance":
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "FullCovariance":
         return FullCovariance(function(self.matrix))
 
-    def with_batch(self, batch_shape: torch.Size) -> "FullCovariance":
+    def expand_batch(self, batch_shape: torch.Size) -> "FullCovariance":
         return FullCovariance(self.matrix.expand(*batch_shape, *self.matrix.shape[-2:]))
 
-    def per_column(self, num_columns: int) -> "FullCovariance":
+    def repeat_for_columns(self, num_columns: int) -> "FullCovariance":
         columns = self.matrix.unsqueeze(-3)
         return FullCovariance(columns.expand(*self.batch_shape, num_columns, -1, -1))
 
     def check(self) -> None:
-        checks.float_tensor("cov", self.matrix, "(..., K, K)", min_dims=2)
-        checks.square("cov", self.matrix)
-        checks.finite("cov", self.matrix)
-        checks.positive_definite("cov", self.matrix)
+        check_float_tensor("cov", self.matrix, "(..., K, K)", min_dims=2)
+        check_square("cov", self.matrix)
+        check_finite("cov", self.matrix)
+        check_positive_definite("cov", self.matrix)

@@ -7,9 +7,15 @@ import torch
 from torch import Tensor
 
 from kanerva import linalg
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
-from kanerva.memory import checks
 from kanerva.memory.covariance.base import RowCovariance
+from kanerva.memory.tensor_checks import (
+    check_finite,
+    check_float_tensor,
+    check_positive,
+    check_same_dtype_and_device,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +49,24 @@ class LowRankCovariance(RowCovariance):
         return torch.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
 
     @property
-    def first_tensor(self) -> Tensor:
+    def _first_tensor(self) -> Tensor:
         return self.variances
 
     def dense(self) -> Tensor:
         diagonal = torch.diag_embed(self.variances)
         if self.factor is None:
             return diagonal
-        root = self._removed_root()
+        root = self._reduction_root()
         return diagonal - root.mT @ root
 
-    def times(self, weights: Tensor) -> Tensor:
+    def cross_cov(self, weights: Tensor) -> Tensor:
         scaled = weights * self.variances[..., None, :]
         if self.factor is None:
             return scaled
-        root = self._removed_root()
+        root = self._reduction_root()
         return scaled - (weights @ root.mT) @ root
 
-    def _removed_root(self) -> Tensor:
+    def _reduction_root(self) -> Tensor:
         """X (..., r, K) with U = diag(variances) - X' X (Woodbury)."""
         assert self.factor is not None
         deviations = self.variances.sqrt()[..., None]
@@ -69,56 +75,64 @@ class LowRankCovariance(RowCovariance):
         inner_factor = linalg.cholesky(inner, name="the low-rank covariance")
         return linalg.solve_lower(inner_factor, (scaled * deviations).mT)
 
-    def after_items(
-        self, weights: Tensor, noise: Tensor, whitened_cross: Tensor
+    def posterior_from_items(
+        self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> "LowRankCovariance":
-        return self._with_evidence((weights / noise.sqrt()[..., None]).mT)
+        return self._append_columns((weights / noise_var.sqrt()[..., None]).mT)
 
-    def after_gram(self, gram: Tensor, posterior_root: Tensor) -> "LowRankCovariance":
-        return self._with_evidence(linalg.square_root(gram))
+    def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> "LowRankCovariance":
+        return self._append_columns(linalg.square_root(gram))
 
-    def _with_evidence(self, columns: Tensor) -> "LowRankCovariance":
+    def _append_columns(self, columns: Tensor) -> "LowRankCovariance":
         """Append columns to F; past `rank`, keep the strongest and fold the rest."""
-        factor = columns if self.factor is None else linalg.join_columns(self.factor, columns)
+        factor = (
+            columns if self.factor is None else linalg.concatenate_columns(self.factor, columns)
+        )
         if factor.shape[-1] <= self.rank:
             return LowRankCovariance(self.variances, self.rank, factor)
 
         deviations = self.variances.sqrt()[..., None]
-        kept, dropped = linalg.strongest_directions(factor * deviations, self.rank)
+        kept, dropped = linalg.split_leading_directions(factor * deviations, self.rank)
         folded = (dropped / deviations).square().sum(-1)
         variances = self.variances / (1 + self.variances * folded)
         return LowRankCovariance(variances, self.rank, kept / deviations)
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "LowRankCovariance":
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "LowRankCovariance":
         factor = None if self.factor is None else function(self.factor)
         return LowRankCovariance(function(self.variances), self.rank, factor)
 
-    def with_batch(self, batch_shape: torch.Size) -> "LowRankCovariance":
+    def expand_batch(self, batch_shape: torch.Size) -> "LowRankCovariance":
         factor = self.factor
         if factor is not None:
             factor = factor.expand(*batch_shape, *factor.shape[-2:])
         return LowRankCovariance(self.variances.expand(*batch_shape, -1), self.rank, factor)
 
-    def per_column(self, num_columns: int) -> "LowRankCovariance":
+    def repeat_for_columns(self, num_columns: int) -> "LowRankCovariance":
         batch = torch.Size((*self.batch_shape, num_columns))
         factor = None if self.factor is None else self.factor.unsqueeze(-3)
         columns = LowRankCovariance(self.variances.unsqueeze(-2), self.rank, factor)
-        return columns.with_batch(batch)
+        return columns.expand_batch(batch)
 
     def check(self) -> None:
-        checks.float_tensor("variances", self.variances, "(..., K)", min_dims=1)
-        checks.finite("variances", self.variances)
-        checks.positive("variances", self.variances)
-        checks.positive_integer("rank", self.rank)
+        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        check_finite("variances", self.variances)
+        check_positive("variances", self.variances)
+        check_integer(
+            "rank",
+            self.rank,
+            fix="Pass the number of items that the covariance keeps exactly, for example rank=8.",
+        )
         if self.factor is None:
             return
-        checks.float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)
-        checks.alike(variances=self.variances, factor=self.factor)
-        checks.finite("factor", self.factor)
-        if self.factor.shape[-2] != self.num_rows or self.factor.shape[-1] > self.rank:
+        check_float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)
+        check_same_dtype_and_device(variances=self.variances, factor=self.factor)
+        check_finite("factor", self.factor)
+        num_columns = self.factor.shape[-1]
+        if self.factor.shape[-2] != self.num_rows or num_columns > self.rank:
             raise KanervaError(
                 "factor",
                 expected=f"shape (..., {self.num_rows}, r) with r <= rank = {self.rank}",
                 got=str(tuple(self.factor.shape)),
-                fix="Pass one column per direction, or raise rank.",
+                fix=f"Pass one row for each of the {self.num_rows} variances and at most "
+                f"{self.rank} columns, or rank={num_columns}.",
             )

@@ -1,80 +1,103 @@
-"""The protocol that every memory meets, so that the model around them is the same code.
+"""The interface of every memory, so that one model serves them all.
 
-Shapes: T items, K rows, C code size, Y entries of an address; leading dimensions are free.
+Shapes: T items, K rows, C code size; leading dimensions are free.
 """
 
-import math
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from kanerva.models.config import ModelConfig
+from kanerva.errors import KanervaError
+from kanerva.models.codes import CodePrior
+
+State = TypeVar("State")
 
 
-class Recall(NamedTuple):
-    """p(z | y, M), and where it came from."""
+class Memory(nn.Module, ABC, Generic[State]):
+    """What a model needs from a memory: an initial state, `write` and `read`.
 
-    mean: Tensor
-    """(..., T, C)."""
-    var: Tensor | float
-    """sigma^2, or (..., T, 1) where it differs between items."""
-    weights: Tensor
-    """(..., T, K): how much each row counted."""
+    Everything that was written is in the state; the module holds only what training learned. A
+    state is a value: `write` returns a new one. Its leading dimensions are a batch of memories.
 
-    @property
-    def log_var(self) -> Tensor:
-        """For every entry of a code, (..., T, C)."""
-        if isinstance(self.var, Tensor):
-            return self.var.log().expand_as(self.mean)
-        return torch.full_like(self.mean, math.log(self.var))
-
-
-class Memory(nn.Module):
-    """What was written is in the state alone: the module holds what was learned in training.
-
-    A state is a value: `write` returns a new one. Its leading dimensions are a batch of memories.
+    An `address` says where to write and read, one row for each item. For a `BayesianMemory` it is
+    the weights w (..., T, K). For a memory with a controller it is the address code y (..., T, Y).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.config = config
+    writes_distributions: bool = False
+    """Whether `write` takes the variance of codes (appendix F) instead of a sample of them."""
 
-    @property
-    def address_size(self) -> int:
-        """Y: entries of the addressing variable, whose prior is N(0, I)."""
-        return self.config.address_size
+    @abstractmethod
+    def is_state(self, value: object) -> bool:
+        """Whether `value` is a state of this memory."""
 
-    def initial_state(self, batch_shape: torch.Size) -> Any:
-        """Before anything was written."""
-        raise AssertionError("each memory has its own state")
+    @abstractmethod
+    def initial_state(self, batch_shape: torch.Size) -> State:
+        """The state before anything was written.
 
-    def batch_shape(self, state: Any) -> torch.Size:
+        It has the leading dimensions `batch_shape`, or none at all if it broadcasts.
+        """
+
+    @abstractmethod
+    def batch_shape(self, state: State) -> torch.Size:
         """Leading dimensions of a state."""
-        return state.memory.shape[:-2]
 
-    def place(self, addresses: Tensor) -> Tensor:
-        """What `write` and `read` take in place of y: addresses (..., T, Y), or made from them."""
-        return addresses
+    @abstractmethod
+    def write(
+        self, state: State, address: Tensor, codes: Tensor, *, code_var: Tensor | None = None
+    ) -> State:
+        """The state after an episode of codes (..., T, C).
 
-    def write(self, state: Any, places: Tensor, codes: Tensor, code_var: Tensor | None) -> Any:
-        """The state after an episode of codes (..., T, C); `code_var` where they are uncertain."""
-        raise AssertionError("each memory writes in its own way")
+        `code_var` (..., T, C) says how uncertain the codes are. A memory that cannot use it
+        refuses it.
+        """
 
-    def read(self, state: Any, places: Tensor, noise: Tensor | None = None) -> Recall:
-        """Any number of items, none of which sees the others or changes the state."""
-        raise AssertionError("each memory reads in its own way")
+    @abstractmethod
+    def read(self, state: State, address: Tensor, *, noise: Tensor | None = None) -> CodePrior:
+        """p(z|y, M) for any number of items. They do not see each other or change the state.
 
-    def kl(self, state: Any, prior: Any) -> Tensor | None:
-        """KL( q(M | X) || p(M) ) in nats, where the state is a distribution."""
+        `noise` is what `draw_noise` gave.
+        """
+
+    def draw_noise(
+        self, batch_shape: torch.Size, *, device: torch.device, generator: torch.Generator | None
+    ) -> Tensor | None:
+        """The random numbers that `read` needs; None for a memory that reads without chance."""
         return None
 
-    def confidence(self, state: Any, places: Tensor) -> Tensor:
-        """(..., T) in (0, 1]; a memory that is no distribution never doubts."""
-        return torch.ones_like(places[..., 0])
+    def kl(self, state: State, prior: State) -> Tensor | None:
+        """KL( q(M|X) || p(M) ) in nats; None for a memory that is not a distribution."""
+        return None
 
-    def start_from(self, addresses: Tensor) -> None:
-        """Begin well, given some addresses (N, Y) of training images."""
+    def confidence(self, state: State, address: Tensor) -> Tensor:
+        """How sure the memory is about what it reads, (..., T) between 0 and 1.
 
-    def compile_steps(self) -> None:
-        """Before compiling the model: an episode that is written item by item would unroll."""
+        A memory that is not a distribution cannot tell, and says 1.
+        """
+        return torch.ones_like(address[..., 0])
+
+    def checked_batch_shape(self, state: State) -> torch.Size:
+        """Leading dimensions of a state, or an error if it is not a state of this memory."""
+        if not self.is_state(state):
+            raise KanervaError(
+                "memory",
+                expected="a memory that this model has written",
+                got=type(state).__name__,
+                fix="memory = model.write(images), or model.prior_memory() for an empty one.",
+            )
+        return self.batch_shape(state)
+
+    def check_fits(self, state: State, episodes: torch.Size) -> None:
+        """Refuse a state that is neither one memory for all episodes nor one for each."""
+        batch = self.checked_batch_shape(state)
+        if batch and batch != episodes:
+            raise KanervaError(
+                "memory",
+                expected=f"one memory, or a batch {tuple(episodes)} like the images",
+                got=f"a batch {tuple(batch)}",
+                fix="Give images the leading dimensions of the memory: images[None] for one.",
+            )
+
+    def prepare_to_compile(self) -> None:
+        """Keep torch.compile from unrolling an episode that is written item by item."""

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 EPSILON = 1e-6
-"""Under the roots: an empty row has no direction, and its gradient is zero, not infinite."""
+"""Added under the square roots, so that the gradient at an empty row is zero and not infinite."""
 
 
 def similarity(memory: Tensor, keys: Tensor, strengths: Tensor) -> Tensor:
@@ -18,5 +18,5 @@ def similarity(memory: Tensor, keys: Tensor, strengths: Tensor) -> Tensor:
 
 
 def oneplus(value: Tensor) -> Tensor:
-    """Strengths of at least 1."""
+    """1 + softplus: a strength of at least 1."""
     return 1 + functional.softplus(value)

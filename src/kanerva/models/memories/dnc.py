@@ -10,13 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import DNCConfig
 from kanerva.models.memories.content import oneplus, similarity
 from kanerva.models.memories.controlled import ControlledMemory
 
 
 class DNCState(NamedTuple):
-    """All that a DNC remembers."""
+    """Everything that a DNC remembers."""
 
     memory: Tensor
     """M, (..., K, C)."""
@@ -33,7 +33,7 @@ class DNCState(NamedTuple):
 
 
 class WriteCommand(NamedTuple):
-    """What the controller says when it writes; (..., C) or (..., 1)."""
+    """The instruction of the controller for writing; each part is (..., C) or (..., 1)."""
 
     key: Tensor
     strength: Tensor
@@ -45,7 +45,7 @@ class WriteCommand(NamedTuple):
 
 
 class ReadCommand(NamedTuple):
-    """What the controller says when it reads."""
+    """The instruction of the controller for reading."""
 
     key: Tensor
     strength: Tensor
@@ -53,29 +53,32 @@ class ReadCommand(NamedTuple):
     """(..., 3): how much to go backward in time, look up by content, go forward; sums to 1."""
 
 
-class DNC(ControlledMemory):
-    """One write head and one read head, as many as the Kanerva Machine has."""
+class DNC(ControlledMemory[DNCState]):
+    """A DNC with one write head and one read head, as many as the Kanerva Machine has."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: DNCConfig) -> None:
         C = config.code_size
         self.sizes = (C, 1, C, C, 1, 1, 1, C, 1, 3)
-        super().__init__(config, sum(self.sizes))
+        super().__init__(config, output_size=sum(self.sizes))
+
+    def is_state(self, value: object) -> bool:
+        return isinstance(value, DNCState)
 
     def initial_state(self, batch_shape: torch.Size) -> DNCState:
         K, C = self.config.num_rows, self.config.code_size
         matrix, links, row = (self._zeros(batch_shape, *sizes) for sizes in ((K, C), (K, K), (K,)))
         return DNCState(matrix, row, row, links, row, row)
 
-    def step(self, state: DNCState, word: Tensor) -> DNCState:
-        return step(state, *self.commands(word))
+    def step(self, state: DNCState, instruction: Tensor) -> DNCState:
+        return step(state, *self.commands(instruction))
 
-    def read_weights(self, state: DNCState, words: Tensor) -> Tensor:
+    def read_weights(self, state: DNCState, instructions: Tensor) -> Tensor:
         last = state.read_weights
-        return read_weights(state.memory, state.links, last, self.commands(words)[1])
+        return read_weights(state.memory, state.links, last, self.commands(instructions)[1])
 
-    def commands(self, words: Tensor) -> tuple[WriteCommand, ReadCommand]:
-        """A controller's words (..., n) in their parts, each in its range."""
-        parts = words.split(self.sizes, dim=-1)
+    def commands(self, instructions: Tensor) -> tuple[WriteCommand, ReadCommand]:
+        """The parts of the controller's output (..., n), each in its range."""
+        parts = instructions.split(self.sizes, dim=-1)
         key, strength, erase, vector, *gates, read_key, read_strength, modes = parts
         return (
             WriteCommand(
@@ -86,7 +89,7 @@ class DNC(ControlledMemory):
 
 
 def step(state: DNCState, write: WriteCommand, read: ReadCommand) -> DNCState:
-    """Write one item, then read, as a DNC does: what was read may be freed at the next step.
+    """Write one item, then read. The next step may free the rows that were read.
 
     Commands are (..., 1, n), for one item.
     """
@@ -97,16 +100,16 @@ def step(state: DNCState, write: WriteCommand, read: ReadCommand) -> DNCState:
     weights = write.write_gate.squeeze(-2) * goal
     column = weights.unsqueeze(-1)
     memory = state.memory * (1 - column * write.erase) + column * write.vector
-    links = linked(state.links, state.precedence, weights)
+    links = updated_links(state.links, state.precedence, weights)
     precedence = (1 - weights.sum(-1, keepdim=True)) * state.precedence + weights
     reading = read_weights(memory, links, state.read_weights, read).squeeze(-2)
     return DNCState(memory, usage, precedence, links, weights, reading)
 
 
 def allocation(usage: Tensor) -> Tensor:
-    """a: rows in the order of how free they are, each taking what those before it left.
+    """a: the freest row takes most, and each next row takes a part of what is left.
 
-    Who comes before whom is a K x K question, so nothing needs to be sorted.
+    A K x K comparison tells which rows come before which, so nothing is sorted.
     """
     usage = 1e-6 + (1 - 1e-6) * usage  # a product of exact zeros has no derivative to order by
     own, other = usage.unsqueeze(-1), usage.unsqueeze(-2)
@@ -116,15 +119,15 @@ def allocation(usage: Tensor) -> Tensor:
     return (1 - usage) * left
 
 
-def linked(links: Tensor, precedence: Tensor, weights: Tensor) -> Tensor:
-    """L after a write: rows written now follow rows that had precedence; no row follows itself."""
+def updated_links(links: Tensor, precedence: Tensor, weights: Tensor) -> Tensor:
+    """L after a write: the rows written now follow the rows written last. No row follows itself."""
     to, since = weights[..., :, None], weights[..., None, :]
     links = (1 - to - since) * links + to * precedence[..., None, :]
     return links * (1 - torch.eye(links.shape[-1], dtype=links.dtype, device=links.device))
 
 
 def read_weights(memory: Tensor, links: Tensor, last: Tensor, command: ReadCommand) -> Tensor:
-    """w_r of n reads, (..., n, K): by content, or in time from where was read last."""
+    """w_r of n reads, (..., n, K): by content, or one step in time from the rows read last."""
     before = (links * last.unsqueeze(-1)).sum(-2).unsqueeze(-2)
     after = (links * last.unsqueeze(-2)).sum(-1).unsqueeze(-2)
     content = similarity(memory, command.key, command.strength)

@@ -1,6 +1,6 @@
 """Least recently used access (Santoro et al. 2016) in the frame of appendix D.
 
-Writes go to the rows that were read last, or to the one used least; reading is by content alone.
+It writes to the rows that were read last, or to the row used least. It reads by content alone.
 Shapes: K rows, C code size; leading dimensions are free.
 """
 
@@ -9,52 +9,55 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import LRUAConfig
 from kanerva.models.memories.content import oneplus, similarity
 from kanerva.models.memories.controlled import ControlledMemory
 
 DECAY = 0.95
-"""gamma: how fast usage is forgotten."""
+"""gamma: how much of the usage remains after a step."""
 
 
 class LRUAState(NamedTuple):
-    """All that it remembers."""
+    """Everything that the memory remembers."""
 
     memory: Tensor
     """M, (..., K, C)."""
     usage: Tensor
-    """w_u, (..., K): how much was read and written lately."""
+    """w_u, (..., K): how much each row was read and written lately."""
     read_weights: Tensor
     """w_r of the last step, (..., K)."""
 
 
-class LRUA(ControlledMemory):
-    """One head: the key it looks up by is also what it writes."""
+class LRUA(ControlledMemory[LRUAState]):
+    """A memory with one head. The key that it looks up is also what it writes."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config, config.code_size + 1)
+    def __init__(self, config: LRUAConfig) -> None:
+        super().__init__(config, output_size=config.code_size + 1)
         self.gate = nn.Parameter(torch.zeros(()))
-        """alpha: write where was read last (1), or to the least used row (0)."""
+        """alpha: write to the rows read last (1), or to the least used row (0)."""
+
+    def is_state(self, value: object) -> bool:
+        return isinstance(value, LRUAState)
 
     def initial_state(self, batch_shape: torch.Size) -> LRUAState:
         K, C = self.config.num_rows, self.config.code_size
         row = self._zeros(batch_shape, K)
         return LRUAState(self._zeros(batch_shape, K, C), row, row)
 
-    def step(self, state: LRUAState, word: Tensor) -> LRUAState:
-        return step(state, *self.command(word), self.gate.sigmoid())
+    def step(self, state: LRUAState, instruction: Tensor) -> LRUAState:
+        return step(state, *self.command(instruction), self.gate.sigmoid())
 
-    def read_weights(self, state: LRUAState, words: Tensor) -> Tensor:
-        return similarity(state.memory, *self.command(words))
+    def read_weights(self, state: LRUAState, instructions: Tensor) -> Tensor:
+        return similarity(state.memory, *self.command(instructions))
 
-    def command(self, words: Tensor) -> tuple[Tensor, Tensor]:
+    def command(self, instructions: Tensor) -> tuple[Tensor, Tensor]:
         """Key (..., C) and strength (..., 1)."""
-        key, strength = words.split([self.config.code_size, 1], dim=-1)
+        key, strength = instructions.split([self.config.code_size, 1], dim=-1)
         return key, oneplus(strength)
 
 
 def step(state: LRUAState, key: Tensor, strength: Tensor, gate: Tensor) -> LRUAState:
-    """Clear the least used row, write the key there or where was read last, then look it up.
+    """Clear the least used row, write the key there or to the rows read last, then look it up.
 
     Key and strength are (..., 1, n), for one item.
     """
@@ -66,5 +69,5 @@ def step(state: LRUAState, key: Tensor, strength: Tensor, gate: Tensor) -> LRUAS
 
 
 def least_used(usage: Tensor) -> Tensor:
-    """w_lu: one where usage is smallest, zero elsewhere. No gradient goes through the choice."""
+    """w_lu: one where usage is smallest, zero elsewhere. No gradient passes through this choice."""
     return nn.functional.one_hot(usage.argmin(-1), usage.shape[-1]).to(usage.dtype)

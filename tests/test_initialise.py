@@ -1,16 +1,14 @@
 """Where training begins: whitened codes and addresses, a decoder that undoes the encoder."""
 
-from dataclasses import replace
-
 import torch
 from torch import nn
 
 from kanerva import VAE, KanervaMachine
-from kanerva.models.config import ModelConfig
-from kanerva.models.start import whiten
+from kanerva.models.config import ModelConfig, VAEConfig
+from kanerva.models.initialise import initialise_model, whiten
 
 SIZES = ModelConfig(
-    num_filters=8, code_size=20, num_rows=16, key_size=10, address_size=4, hidden_size=100
+    num_filters=8, code_size=20, num_rows=16, key_size=10, address_code_size=4, hidden_size=100
 )
 
 
@@ -26,7 +24,7 @@ def test_whitened_outputs_are_uncorrelated_and_can_be_undone():
     inputs = torch.randn(500, 12) @ torch.randn(12, 12) + 3
     layer = nn.Linear(12, 2 * 12)
     with torch.no_grad():
-        back, centre = whiten(layer, inputs, scale=2.0, log_var=-3.0)
+        back, centre = whiten(layer, inputs, std=2.0, log_var=-3.0)
         means, log_vars = layer(inputs).chunk(2, dim=-1)
     torch.testing.assert_close(means.T @ means / 500, 4 * torch.eye(12), atol=1e-3, rtol=1e-3)
     torch.testing.assert_close(log_vars, torch.full_like(log_vars, -3.0))
@@ -38,7 +36,7 @@ def test_more_outputs_than_features_and_features_without_life():
     inputs = torch.randn(100, 5)
     inputs[:, 2] = 1.0  # never changes
     with torch.no_grad():
-        whiten(layer, inputs, scale=1.0, log_var=0.0)
+        whiten(layer, inputs, std=1.0, log_var=0.0)
     assert torch.isfinite(layer(inputs)).all()
     assert layer(inputs)[:, 5:].abs().max() == 0
 
@@ -47,16 +45,16 @@ def test_a_machine_starts_with_a_memory_that_works():
     torch.manual_seed(0)
     machine = KanervaMachine(SIZES)
     some = images()
-    machine.start_from(some.reshape(20, 20, 1, 28, 28))
+    initialise_model(machine, some.reshape(20, 20, 1, 28, 28))
     machine.eval()
     with torch.no_grad():
-        embeddings = machine.encode(some)
+        embeddings = machine.coder.encode(some)
         codes = embeddings[..., :20]
-        address = machine.locate(embeddings, None)
+        address = machine.addressing.posterior(embeddings, machine.prior_memory())
     assert codes.mean(0).abs().max() < 1e-2
     assert 0.5 < address.mean.std(0).mean() < 1.5
     memory = machine.write(some[:8])
-    read = machine.read(some[:8], memory, iterations=1).codes
+    read = machine.read(some[:8], memory, num_readings=1).codes
     error = (read - codes[:8]).square().mean() / codes[:8].square().mean()
     assert error < 0.3
     assert machine.elbo(some[None, :8]).kl_code < 0.1  # q(z|x, y, M) is its prior
@@ -64,15 +62,15 @@ def test_a_machine_starts_with_a_memory_that_works():
 
 def test_decoder_draws_the_image_before_any_training():
     torch.manual_seed(0)
-    vae = VAE(replace(SIZES, kind="vae", num_filters=16, code_size=100)).eval()
+    vae = VAE(VAEConfig(num_filters=16, code_size=100)).eval()
     some = images()
 
     def likeness():
         with torch.no_grad():
-            drawn = vae.decode(vae.encode(some)[..., :100])
+            drawn = vae.coder.decode(vae.coder.encode(some)[..., :100])
         centred = [(each - each.mean(0)).flatten() for each in (drawn, some)]
         return nn.functional.cosine_similarity(*centred, dim=0).item()
 
     assert abs(likeness()) < 0.05
-    vae.start_from(some)
+    initialise_model(vae, some)
     assert likeness() > 0.1

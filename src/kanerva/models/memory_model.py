@@ -1,0 +1,300 @@
+"""A generative model with a memory between its encoder and its decoder (sections 3.1 to 3.5).
+
+Shapes: B episodes, T items, K rows, C code size, Y address code size.
+"""
+
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from kanerva.checks import check_integer
+from kanerva.distributions import gaussian
+from kanerva.errors import KanervaError
+from kanerva.models.addressing import Addressing
+from kanerva.models.bound import Bound, mean_over_items
+from kanerva.models.coder import Coder
+from kanerva.models.config import AnyMemoryModelConfig
+from kanerva.models.inference import Inference
+from kanerva.models.memories.base import Memory
+from kanerva.models.model import Model, Noise, OnReading
+from kanerva.models.reading import ReadResult, read_along_line, read_repeatedly
+
+State = TypeVar("State")
+
+
+class MemoryModel(Model, Generic[State]):
+    """Coders, an addressing strategy and a memory, composed into one generative model.
+
+    `State` is the type of the memory's state: what `write` returns and `read` takes.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import KanervaMachine, ModelConfig
+        >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
+        >>> images = (torch.rand(5, 1, 28, 28) < 0.1).float()
+        >>> memory = km.write(images[:3], km.prior_memory())
+        >>> memory = km.write(images[3:], memory)
+        >>> result = km.read(images, memory, num_readings=2)
+        >>> result.images.shape, result.confidence.shape
+        (torch.Size([5, 1, 28, 28]), torch.Size([5]))
+        >>> km.generate(memory, 3, num_readings=1).shape
+        torch.Size([3, 1, 28, 28])
+        >>> km.interpolate(images[0], images[1], memory, steps=4).shape
+        torch.Size([4, 1, 28, 28])
+
+    """
+
+    def __init__(
+        self, config: AnyMemoryModelConfig, *, coder: Coder, inference: Inference[State]
+    ) -> None:
+        super().__init__(coder)
+        self._config = config
+        self.inference = inference
+
+    @property
+    def config(self) -> AnyMemoryModelConfig:
+        """The sizes and options of this model."""
+        return self._config
+
+    @property
+    def memory(self) -> Memory[State]:
+        """The memory's own module: its learned prior, and how it writes and reads."""
+        return self.inference.memory
+
+    @property
+    def addressing(self) -> Addressing[State]:
+        """How items find their place in the memory."""
+        return self.inference.addressing
+
+    # -- what users call -------------------------------------------------------------------------
+
+    def prior_memory(self) -> State:
+        """The memory before anything was written: the learned p(M)."""
+        return self.memory.initial_state(torch.Size())
+
+    @torch.no_grad()
+    def write(
+        self,
+        images: Tensor,
+        memory: State | None = None,
+        *,
+        sample: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> State:
+        """Write images into a memory (algorithm 2).
+
+        The order of the images does not matter to a Kanerva Machine, but it does to a DNC.
+
+        Args:
+            images: (..., T, channels, H, W) between 0 and 1. Leading dimensions are episodes: each
+                gets a memory of its own.
+            memory: the memory to continue; by default the learned prior.
+            sample: draw codes and address codes from q, as the paper does, instead of taking means.
+            generator: source of the samples; torch's global one by default.
+
+        Returns:
+            The memory after the images, a `MemoryState` for a Kanerva Machine.
+
+        """
+        self.check_images(images, "images")
+        state = self.memory.initial_state(images.shape[:-4]) if memory is None else memory
+        self.memory.check_fits(state, images.shape[:-4])
+        embeddings = self.coder.encode(images)
+        address_noise, code_noise = (
+            torch.zeros(*embeddings.shape[:-1], size, device=images.device)
+            for size in (self.addressing.address_code_size, self.config.code_size)
+        )
+        if sample:
+            address_noise.normal_(generator=generator)
+            code_noise.normal_(generator=generator)
+        return self.inference.write(
+            embeddings, state, address_noise=address_noise, code_noise=code_noise
+        )
+
+    @torch.no_grad()
+    def read(
+        self,
+        cues: Tensor,
+        memory: State,
+        *,
+        num_readings: int = 6,
+        sample: bool = False,
+        generator: torch.Generator | None = None,
+        on_reading: OnReading | None = None,
+    ) -> ReadResult:
+        """Read what the memory holds for cues, damaged or not (algorithm 1).
+
+        Each reading finds an address for the image, decodes what is there, and asks again with it.
+
+        Args:
+            cues: (..., T, channels, H, W) between 0 and 1.
+            memory: what `write` returned: one memory for all cues, or one for each episode.
+            num_readings: how often to read.
+            sample: draw y, z and the next cue, as the paper does, instead of taking means.
+            generator: source of the samples; torch's global one by default.
+            on_reading: called after each reading with its number, from 1, and its images.
+
+        Returns:
+            A `ReadResult` with the images, and how sure the memory is.
+
+        """
+        self.check_images(cues, "cues")
+        self.memory.check_fits(memory, cues.shape[:-4])
+        check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
+        return read_repeatedly(
+            self.coder,
+            self.inference,
+            cues,
+            memory,
+            num_readings=num_readings,
+            sample=sample,
+            generator=generator,
+            on_reading=on_reading,
+        )
+
+    @torch.no_grad()
+    def generate(
+        self,
+        memory: State,
+        num_images: int,
+        *,
+        num_readings: int = 8,
+        sample: bool = False,
+        generator: torch.Generator | None = None,
+        on_reading: OnReading | None = None,
+    ) -> Tensor:
+        """Make new images like those that were written (section 3.5).
+
+        Draws y from its prior, decodes what the memory holds there, and reads on from that image.
+
+        Args:
+            memory: what `write` returned, or `prior_memory()`.
+            num_images: how many images to make from each memory.
+            num_readings: how often to read; 0 gives the first image.
+            sample: draw z and the next cue as well, instead of taking means.
+            generator: source of the samples; torch's global one by default.
+            on_reading: called with 0 and the first images, then after each reading.
+
+        Returns:
+            Images (..., num_images, channels, H, W) between 0 and 1.
+
+        """
+        check_integer("num_readings", num_readings, at_least=0, fix="8 is a good start.")
+        check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
+        batch, likelihood = self.memory.checked_batch_shape(memory), self.coder.likelihood
+        shape = (*batch, num_images, self.addressing.address_code_size)
+        y = torch.randn(shape, device=self.device, generator=generator)
+        address = self.addressing.address_for(y)
+        noise = self.memory.draw_noise(batch, device=self.device, generator=generator)
+        code = self.memory.read(memory, address, noise=noise).distribution
+        parameters = self.coder.decode(code.draw(sample, generator))
+        images = likelihood.mean(parameters)
+        if on_reading is not None:
+            on_reading(0, images)
+        if num_readings == 0:
+            return images
+        return self.read(
+            likelihood.sample(parameters, generator) if sample else images,
+            memory,
+            num_readings=num_readings,
+            sample=sample,
+            generator=generator,
+            on_reading=on_reading,
+        ).images
+
+    @torch.no_grad()
+    def interpolate(self, start: Tensor, end: Tensor, memory: State, *, steps: int = 10) -> Tensor:
+        """Read the memory along the straight line between the weights of two images (section 4.3).
+
+        Args:
+            start: the first image, (..., channels, H, W).
+            end: the last image, of the same shape.
+            memory: what `write` returned.
+            steps: how many images, both ends included.
+
+        Returns:
+            Images (steps, ..., channels, H, W) between 0 and 1. Both ends are read from the memory.
+
+        """
+        check_integer("steps", steps, at_least=2, fix="The two ends are two of the steps.")
+        for argument, image in (("start", start), ("end", end)):
+            self.check_images(image[None] if isinstance(image, Tensor) else image, argument)
+        if start.shape != end.shape:
+            raise KanervaError(
+                "end",
+                expected=f"the shape of start, {tuple(start.shape)}",
+                got=str(tuple(end.shape)),
+                fix="Pass two images of the same shape.",
+            )
+        ends = torch.stack([start, end], dim=-4)
+        self.memory.check_fits(memory, ends.shape[:-4])
+        return read_along_line(self.coder, self.inference, ends, memory, steps=steps)
+
+    # -- the bound -------------------------------------------------------------------------------
+
+    def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
+        """eq:vlb for episodes (B, T, channels, H, W), given all that is random in it."""
+        embeddings, cue_embeddings = self.coder.encode_both(images, cues)
+        addressed_by = torch.stack([embeddings, cue_embeddings])
+        if noise.embedding is not None:
+            addressed_by = addressed_by + self.config.input_noise * noise.embedding
+        prior = self.memory.initial_state(images.shape[:-4])
+        state, posterior, address = self.inference.write_and_find(
+            embeddings, addressed_by, prior, noise
+        )
+        code = self.inference.read(cue_embeddings, address, state, noise.memory)
+        log_likelihood = self.coder.likelihood.log_prob(
+            self.coder.decode(code.distribution.sample(noise.code)), images
+        )
+        memory_kl = None if self.training else self.memory.kl(state, prior)
+        kl_address = gaussian.kl_to_standard(posterior)
+        return mean_over_items(log_likelihood, kl_address, code.kl, memory_kl)
+
+    def log_weights(
+        self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """ln p(x, y, z | M) - ln q(y, z | x, M), (num_samples, B, T).
+
+        The memory is written once. The reader draws y and z again for every weight.
+        """
+        images = self.prepare(episodes, generator)
+        embeddings = self.coder.encode(images)
+        noise = self.draw_noise(images, generator)
+        prior = self.memory.initial_state(images.shape[:-4])
+        twice = torch.stack([embeddings, embeddings])
+        state, posterior, _ = self.inference.write_and_find(embeddings, twice, prior, noise)
+        rows = []
+        for _ in range(num_samples):
+            noise = self.draw_noise(images, generator)
+            assert noise.address is not None
+            y = posterior.sample(noise.address[1])
+            address = self.addressing.address_for(y)
+            code = self.inference.read(embeddings, address, state, noise.memory)
+            z = code.distribution.sample(noise.code)
+            rows.append(
+                self.coder.likelihood.log_prob(self.coder.decode(z), images)
+                + gaussian.standard_log_prob(y)
+                - posterior.log_prob_of(noise.address[1])
+                + code.prior.log_prob(z)
+                - code.distribution.log_prob_of(noise.code)
+            )
+        return torch.stack(rows)
+
+    def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
+        """One set of numbers for each sample; noise on the input of q(y|x) only while training."""
+
+        def randn(*shape: int) -> Tensor:
+            return torch.randn(shape, device=images.device, generator=generator)
+
+        items, C = images.shape[:-3], self.config.code_size
+        return Noise(
+            code=randn(*items, C),
+            written_code=randn(*items, C),
+            address=randn(2, *items, self.addressing.address_code_size),
+            embedding=randn(2, *items, 2 * C) if self.training else None,
+            memory=self.memory.draw_noise(items[:-1], device=images.device, generator=generator),
+        )
+
+    def prepare_to_compile(self) -> None:
+        self.inference.prepare_to_compile()
