@@ -23,9 +23,7 @@ MODEL_NAMES = {
 
 def settings(config: Config) -> list[str]:
     """The dotted names of all settings of a config."""
-    return [
-        f"{part}.{name}" for part in PARTS for name in field_names(type(getattr(config, part)))
-    ]
+    return [f"{part}.{name}" for part in PARTS for name in field_names(type(getattr(config, part)))]
 
 
 def with_changes(config: Config, changes: Mapping[str, object]) -> Config:
@@ -48,7 +46,7 @@ def with_changes(config: Config, changes: Mapping[str, object]) -> Config:
     """
     new: dict[str, dict[str, object]] = {part: {} for part in PARTS}
     for setting, value in changes.items():
-        check_applies(config, setting, argument=setting)
+        check_known(config, setting)
         part, name = setting.split(".")
         check_field(type(getattr(config, part)), name, value, argument=setting)
         new[part][name] = tuple(value) if isinstance(value, list) else value
@@ -57,25 +55,29 @@ def with_changes(config: Config, changes: Mapping[str, object]) -> Config:
     )
 
 
-def check_applies(config: Config, setting: str, *, argument: str) -> None:
+def check_known(config: Config, setting: str) -> None:
     """Refuse a setting that this config does not have."""
+    check_kind(config, setting, argument=setting)
     known = settings(config)
-    if setting in known:
-        return
-    other_kinds = {f"model.{name}" for kind in CONFIGS.values() for name in field_names(kind)}
-    if setting in other_kinds:
+    if setting not in known:
+        raise KanervaError(
+            setting,
+            expected="a setting of the model, the data or the training, such as training.lr",
+            got=repr(setting),
+            fix=nearest(setting, known) or f"Known settings: {', '.join(known)}.",
+        )
+
+
+def check_kind(config: Config, setting: str, *, argument: str) -> None:
+    """Refuse a setting that only other kinds of models have."""
+    every_kind = {f"model.{name}" for kind in CONFIGS.values() for name in field_names(kind)}
+    if setting in every_kind - set(settings(config)):
         raise KanervaError(
             argument,
             expected=f"a setting of {MODEL_NAMES[config.model.kind]}",
             got="one that applies only to other kinds of models",
-            fix=f"Leave it out; its model has: {', '.join(field_names(type(config.model)))}.",
+            fix=f"Leave it out. Settings here: {', '.join(field_names(type(config.model)))}.",
         )
-    raise KanervaError(
-        argument,
-        expected="a setting of the model, the data or the training, such as training.lr",
-        got=repr(setting),
-        fix=nearest(setting, known) or f"Known settings: {', '.join(known)}.",
-    )
 
 
 def train_command(recipe: str, config: Config) -> str:

@@ -41,8 +41,9 @@ def _has_type(value: object, hint: object) -> bool:
     if kind in (Union, types.UnionType):
         return any(_has_type(value, choice) for choice in choices)
     if kind is tuple:
-        fits = isinstance(value, list | tuple) and len(value) == len(choices)
-        return fits and all(map(_has_type, value, choices))
+        if not isinstance(value, list | tuple) or len(value) != len(choices):
+            return False
+        return all(map(_has_type, value, choices))
     if isinstance(value, bool):
         return hint is bool
     if hint is float:

@@ -105,7 +105,7 @@ class RaceRecord(TypedDict):
     seconds: float
 
 
-Capacity = dict[str, list[EvaluationRow]]
+Capacity = dict[str, list[dict[str, float | None]]]
 """Evaluations at several episode lengths, by the number of classes ("all" for no limit)."""
 
 

@@ -147,12 +147,25 @@ class RunFolder:
                 got=f"a model alone in '{self.path}'",
                 fix="Name another folder with --out: a model alone cannot be trained further.",
             )
-        try:
-            config = config_from_json(metadata["config"])
-            step, seconds = int(metadata["step"]), float(metadata["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise foreign_file(path, " ".join(str(error).split())[:200]) from None
-        return Checkpoint(path, tensors, state, config, step, seconds)
+        config, step, seconds = (metadata.get(name) for name in ("config", "step", "seconds"))
+        if not isinstance(config, dict) or not isinstance(step, int):
+            raise foreign_file(path, "no config, or no step")
+        if not isinstance(seconds, int | float):
+            raise foreign_file(path, "no time")
+        _check_order_of_parameters(config)
+        return Checkpoint(path, tensors, state, config_from_json(config), step, float(seconds))
+
+
+def _check_order_of_parameters(config: dict[str, object]) -> None:
+    """Refuse Adam's moments of a model that kept its parameters in another order."""
+    model = config.get("model")
+    if isinstance(model, dict) and model.get("kind") == "dynamic" and "address_size" in model:
+        raise KanervaError(
+            "run folder",
+            expected="a run of this version of kanerva",
+            got="a Dynamic Kanerva Machine that version 0.1 began to train",
+            fix="Train it again in another folder; `kanerva eval` still reads its checkpoints.",
+        )
 
 
 def _step_of(line: str) -> float:

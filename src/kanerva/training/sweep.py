@@ -77,9 +77,7 @@ def run_sweep(
     parallel = Parallel(device)
     runs = _open_runs(plan, out, images, parallel)
     display.say(f"{len(runs)} runs on {device}")
-    timings = measure_timings(
-        plan, images, parallel=parallel, path=out / f"{name}.timings.json"
-    )
+    timings = measure_timings(plan, images, parallel=parallel, path=out / f"{name}.timings.json")
     if device.type == "cuda":
         _warm_up(runs, display)
     names = {run: id for id, run in runs.items()}

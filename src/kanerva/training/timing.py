@@ -86,11 +86,12 @@ def run_race(race: Race, config: Config, images: Images, *, parallel: Parallel) 
     The clock starts after building and compiling, and stops during evaluations.
     """
     training = new_training(config, images.train, parallel=parallel)
-    num_steps, seconds, bound = training.run(4), 0.0, float("inf")
+    num_steps = training.run(min(4, config.training.steps))
+    seconds, bound = 0.0, float("inf")
     while num_steps < config.training.steps and not bound < race.below:
         training.synchronise()
         start = time.perf_counter()
-        num_steps += training.run(RACE_SLICE)
+        num_steps += training.run(min(RACE_SLICE, config.training.steps - num_steps))
         training.synchronise()
         seconds += time.perf_counter() - start
         bound = evaluate(
