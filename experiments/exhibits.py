@@ -43,7 +43,7 @@ def exhibit(machine_name: str, vae_name: str, name: str, data: Path | None) -> d
     machine, vae = load(machine_name), load(vae_name)
     assert isinstance(machine, KanervaMachine)
     assert isinstance(vae, VAE)
-    test = load_dataset(name, "test", data=data)
+    test = load_dataset(name, "test", data_folder=data)
     generator = torch.Generator().manual_seed(1)
     images = EpisodeSampler(test, num_items=32).sample(1, generator=generator)[0]
     memory = machine.write(images)

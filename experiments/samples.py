@@ -36,7 +36,7 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train, test = (
-        load_dataset("omniglot", split, data=options.data, show_progress=False).to(device)
+        load_dataset("omniglot", split, data_folder=options.data, show_progress=False).to(device)
         for split in ("train", "test")
     )
     classifier = learn(train, options.epochs, device)

@@ -2,7 +2,7 @@
 
     python experiments/sparse.py --out results/sparse.json
 
-One reading from damaged queries, the critical distance found by reading again and again, and what
+One reading from damaged cues, the critical distance found by reading again and again, and what
 is left as more is written. A memory with its own addresses and patterns is one independent
 measurement: standard errors are over memories, z is (measured - predicted) / standard error.
 """
@@ -21,7 +21,13 @@ from torch import Tensor
 from kanerva import SparseMemory
 from kanerva.sparse import Sizes, radius_for
 from kanerva.sparse.readout import first_order_ratio, signal_to_noise
-from kanerva.sparse.theory import capacity, change_rates, critical_distance, new_distances, tau
+from kanerva.sparse.theory import (
+    capacity,
+    change_rates,
+    critical_distance,
+    first_order_capacity,
+    new_distances,
+)
 
 NUM_BITS = 1000
 READINGS = 20
@@ -29,7 +35,7 @@ SMALL = Sizes(10_000, NUM_BITS, radius_for(NUM_BITS, 0.004))
 LARGE = Sizes(100_000, NUM_BITS, radius_for(NUM_BITS, 0.001))
 FLIPPED = [0, 10, 50, 100, 150, 200, 250, 300, 400, 500]
 Row = tuple[Sizes, int, int, int]
-"""Sizes, patterns, memories, queries of each."""
+"""Sizes, patterns, memories, cues of each."""
 ONE_READING: list[Row] = [(SMALL, 300, 40, 50), (SMALL, 800, 40, 50), (LARGE, 2000, 12, 50)]
 CRITICAL: list[Row] = [(SMALL, num, 10, 40) for num in (100, 200, 300, 500, 700, 800)]
 CRITICAL += [(LARGE, 1000, 6, 20), (LARGE, 3000, 6, 20)]
@@ -42,7 +48,7 @@ CAPACITY: list[Row] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("runs/sparse.json"))
-    parser.add_argument("--quick", action="store_true", help="few memories and queries, as a test")
+    parser.add_argument("--quick", action="store_true", help="few memories and cues, as a test")
     options = parser.parse_args()
     quick: bool = options.quick
     out: Path = options.out
@@ -73,7 +79,7 @@ def main() -> None:
         "predicted_capacity": {
             f"{sizes.num_addresses} addresses, radius {sizes.radius}": {
                 "last_with_a_critical_distance": capacity(sizes),
-                "first_order_tau": round(tau(NUM_BITS) * sizes.num_addresses),
+                "first_order_capacity": round(first_order_capacity(NUM_BITS) * sizes.num_addresses),
             }
             for sizes in ([SMALL] if quick else [SMALL, LARGE])
         },
@@ -86,7 +92,7 @@ def main() -> None:
 
 
 def one_reading(
-    sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
+    sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
     """(a) The distance after one reading, for shares of flipped bits."""
 
@@ -95,7 +101,7 @@ def one_reading(
         reads = [memory.read(patterns ^ (order < num)).bits for num in FLIPPED]
         return [_apart(read, patterns).mean().item() for read in reads]
 
-    values = _measure(sizes, num_patterns, num_memories, num_queries, generator, distances)
+    values = _measure(sizes, num_patterns, num_memories, num_cues, generator, distances)
     exact = new_distances(sizes, num_patterns)[FLIPPED]
     one_rho = _new(signal_to_noise(sizes, num_patterns))[FLIPPED]
     first = _new(first_order_ratio(sizes, num_patterns))[FLIPPED]
@@ -110,11 +116,11 @@ def one_reading(
     ]
     for point in points:
         say("one reading", sizes, num_patterns, point)
-    return {**described(sizes, num_patterns, num_memories, num_queries), "points": points}
+    return {**described(sizes, num_patterns, num_memories, num_cues), "points": points}
 
 
 def critical(
-    sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
+    sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
     """(b) How many bits of a pattern can be flipped, one after another, so that it is found again.
 
@@ -131,15 +137,15 @@ def critical(
             low, high = torch.where(found, middle, low), torch.where(found, high, middle)
         return [low.mean().item(), low.median().item()]
 
-    values = _measure(sizes, num_patterns, num_memories, num_queries, generator, distances)
+    values = _measure(sizes, num_patterns, num_memories, num_cues, generator, distances)
     point = compared(values[:, 0], critical_distance(sizes, num_patterns))
     point["median"] = values[:, 1].mean()
     say("critical distance", sizes, num_patterns, point)
-    return {**described(sizes, num_patterns, num_memories, num_queries), **point}
+    return {**described(sizes, num_patterns, num_memories, num_cues), **point}
 
 
 def turning(
-    sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
+    sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
     """(c) Where one reading neither repairs nor destroys, which is how theory finds (b).
 
@@ -153,15 +159,15 @@ def turning(
         reads = {num: memory.read(patterns ^ (order < num)).bits for num in near}
         return [_apart(read, patterns).mean().item() - num for num, read in reads.items()]
 
-    grown = _measure(sizes, num_patterns, num_memories, num_queries, generator, growth)
+    grown = _measure(sizes, num_patterns, num_memories, num_cues, generator, growth)
     slope, _ = np.polyfit(near, grown.mean(0), 1)
     point = compared(np.mean(near) - grown.mean(1) / slope, predicted)
     say("turning point", sizes, num_patterns, point)
-    return {**described(sizes, num_patterns, num_memories, num_queries), **point}
+    return {**described(sizes, num_patterns, num_memories, num_cues), **point}
 
 
 def filling(
-    sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int, generator: torch.Generator
+    sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
     """(d) Wrong bits in 1000 when a pattern is read at itself; whether it stays, read on and on."""
 
@@ -170,17 +176,17 @@ def filling(
         stays = held(memory, patterns, patterns).double().mean().item()
         return [wrong.mean().item(), (wrong == 0).double().mean().item(), stays]
 
-    values = _measure(sizes, num_patterns, num_memories, num_queries, generator, rates)
+    values = _measure(sizes, num_patterns, num_memories, num_cues, generator, rates)
     point = compared(values[:, 0], NUM_BITS * change_rates(sizes, num_patterns)[0, 0])
     point |= {"fidelity": 1 - point["measured"] / NUM_BITS, "whole": values[:, 1].mean()}
     point |= {"held": values[:, 2].mean(), "held_se": _se(values[:, 2])}
     say("filling", sizes, num_patterns, point)
-    return {**described(sizes, num_patterns, num_memories, num_queries), **point}
+    return {**described(sizes, num_patterns, num_memories, num_cues), **point}
 
 
-def held(memory: SparseMemory, queries: Tensor, patterns: Tensor) -> Tensor:
+def held(memory: SparseMemory, cues: Tensor, patterns: Tensor) -> Tensor:
     """Whether reading again and again ends nearer to the pattern than to chance."""
-    return _apart(memory.read(queries, iterations=READINGS).bits, patterns) < NUM_BITS / 4
+    return _apart(memory.read(cues, num_readings=READINGS).bits, patterns) < NUM_BITS / 4
 
 
 def compared(values: np.ndarray, predicted: float) -> dict:
@@ -199,9 +205,9 @@ def agreement(rows: list[dict]) -> dict:
     return {"comparisons": len(sizes), **within, "largest_z": max(sizes, default=None)}
 
 
-def described(sizes: Sizes, num_patterns: int, num_memories: int, num_queries: int) -> dict:
+def described(sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int) -> dict:
     numbers = {"addresses": sizes.num_addresses, "radius": sizes.radius, "patterns": num_patterns}
-    return {**numbers, "memories": num_memories, "queries_of_each": num_queries}
+    return {**numbers, "memories": num_memories, "cues_of_each": num_cues}
 
 
 def say(name: str, sizes: Sizes, num_patterns: int, point: dict) -> None:
@@ -218,7 +224,7 @@ def _measure(
     sizes: Sizes,
     num_patterns: int,
     num_memories: int,
-    num_queries: int,
+    num_cues: int,
     generator: torch.Generator,
     look: Callable[[SparseMemory, Tensor], list[float]],
 ) -> np.ndarray:
@@ -231,7 +237,7 @@ def _measure(
         shape = (num_patterns, sizes.num_bits)
         patterns = torch.randint(2, shape, dtype=torch.bool, generator=generator)
         memory.write(patterns)
-        rows.append(look(memory, patterns[:num_queries]))
+        rows.append(look(memory, patterns[:num_cues]))
     return np.array(rows)
 
 

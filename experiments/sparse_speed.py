@@ -30,19 +30,19 @@ def compare(num_addresses: int, num_bits: int, share: float) -> None:
     generator = torch.Generator().manual_seed(0)
     radius = radius_for(num_bits, share)
     memory = SparseMemory.random(num_addresses, num_bits, radius=radius, generator=generator)
-    queries = torch.randint(2, (BATCH, num_bits), dtype=torch.bool, generator=generator)
-    memory.write(queries)
-    packed = memory._points.words
+    cues = torch.randint(2, (BATCH, num_bits), dtype=torch.bool, generator=generator)
+    memory.write(cues)
+    packed = memory._index.words
     for name, words in (("packed words", packed), ("products", None)):
-        memory._points.words = words
-        many = fastest(lambda: memory.read(queries)) / BATCH
-        one = fastest(lambda: memory.read(queries[0]))
+        memory._index.words = words
+        many = fastest(lambda: memory.read(cues)) / BATCH
+        one = fastest(lambda: memory.read(cues[0]))
         print(f"{num_addresses} x {num_bits}, {name}: {many:.2f} ({one:.2f})", flush=True)
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    print(f"addresses x bits: ms a query, of {BATCH} at once (of one)")
+    print(f"addresses x bits: ms a cue, of {BATCH} at once (of one)")
     for sizes in SIZES:
         compare(*sizes)
 

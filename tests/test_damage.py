@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kanerva import KanervaError
-from kanerva.data.damage import DAMAGES, Chance, Damage, any_damage, apply, damage
+from kanerva.data.damage import DAMAGES, Damage, DamageNoise, any_damage, apply_damage, damage
 
 
 def blank(*items, value=0.0, channels=1):
@@ -50,15 +50,15 @@ def test_none_changes_nothing_and_colour_is_hit_in_all_channels():
 
 def test_training_sees_every_kind_and_a_faint_neighbour():
     images = (torch.rand(20, 8, 1, 28, 28, generator=seeded()) < 0.2).float()
-    chance = Chance.draw(images, seeded())
-    damaged = any_damage(images, chance)
+    noise = DamageNoise.draw(images, seeded())
+    damaged = any_damage(images, noise)
     kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
     left = torch.ones(20, 8, dtype=torch.bool)
     for kind in kinds:
-        same = (damaged == apply(images, kind, chance)).flatten(2).all(-1)
+        same = (damaged == apply_damage(images, kind, noise)).flatten(2).all(-1)
         assert 0.1 < same.float().mean() < 0.3
         left &= ~same
-    share = (chance.places[..., 3, None, None, None] / 2)[left]
+    share = (noise.per_image[..., 3, None, None, None] / 2)[left]
     faint = (1 - share) * images[left] + share * images.roll(1, 1)[left]
     torch.testing.assert_close(damaged[left], faint)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kanerva.data import load_dataset
-from test_data_files import png
+from test_data_archives import png
 
 
 @pytest.fixture

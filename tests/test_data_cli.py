@@ -10,7 +10,7 @@ import pytest
 
 from kanerva import KanervaError
 from kanerva.cli.data import DATA_COMMANDS, fetch_data, info, list_data
-from test_data_files import png
+from test_data_archives import png
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +21,15 @@ def _own_places(tmp_path, monkeypatch):
 
 def test_list(tmp_path, capsys):
     (tmp_path / "chardata.mat").write_bytes(b"")
-    list_data(data=tmp_path)
+    list_data(data_folder=tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert str(tmp_path) in lines[0]
     assert "omniglot        missing: kanerva data fetch omniglot" in lines[1]
     assert f"there: {tmp_path / 'chardata.mat'}" in lines[2]
     assert "glyphs          there: needs no file" in lines[4]
-    list_data(data=tmp_path, json=True)
+    list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
-    assert report["data"] == str(tmp_path)
+    assert report["data_folder"] == str(tmp_path)
     assert {name: entry["present"] for name, entry in report["datasets"].items()} == {
         "omniglot": False,
         "omniglot-burda": True,
@@ -75,15 +75,15 @@ def test_info_of_a_folder_too_small_for_validation(tmp_path, capsys):
 
 def test_mistakes_reach_the_user(tmp_path):
     with pytest.raises(KanervaError, match="no such folder"):
-        info("omniglot", data=tmp_path / "nowhere")
+        info("omniglot", data_folder=tmp_path / "nowhere")
     with pytest.raises(KanervaError, match="name"):
-        fetch_data("omnigot", data=tmp_path)
+        fetch_data("omnigot", data_folder=tmp_path)
 
 
 def test_fetch_of_what_needs_no_file(tmp_path, capsys):
-    fetch_data("glyphs", data=tmp_path)
+    fetch_data("glyphs", data_folder=tmp_path)
     assert capsys.readouterr().out == "glyphs needs no file\n"
-    fetch_data("glyphs", data=tmp_path, json=True)
+    fetch_data("glyphs", data_folder=tmp_path, json=True)
     assert json.loads(capsys.readouterr().out) == {"dataset": "glyphs", "files": {}}
 
 

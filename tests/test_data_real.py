@@ -34,7 +34,7 @@ def _own_cache(cache, monkeypatch):
 @needs_omniglot
 def test_omniglot():
     splits = ("fit", "valid", "train", "test")
-    parts = {split: load_dataset("omniglot", split, data=DATA) for split in splits}
+    parts = {split: load_dataset("omniglot", split, data_folder=DATA) for split in splits}
     assert [len(part) for part in parts.values()] == [21_099, 3_246, 24_345, 8_115]
     drawers = {
         split: set(part.drawers.tolist())
@@ -59,8 +59,8 @@ def test_omniglot():
 @needs_omniglot
 def test_labels_mean_the_same_character_in_every_split():
     """A character is more like itself by other drawers than like others."""
-    train = load_dataset("omniglot", "train", data=DATA)
-    test = load_dataset("omniglot", "test", data=DATA)
+    train = load_dataset("omniglot", "train", data_folder=DATA)
+    test = load_dataset("omniglot", "test", data_folder=DATA)
     means = torch.zeros(1623, 784).index_add_(0, train.labels, train.images.flatten(1).float() / 15)
     means = means / means.norm(dim=1, keepdim=True)
     guess = (test.images[::5].flatten(1).float() @ means.mT).argmax(1)
@@ -69,9 +69,9 @@ def test_labels_mean_the_same_character_in_every_split():
 
 @needs_omniglot
 def test_the_second_read_is_quick_and_the_same():
-    first = load_dataset("omniglot", "test", data=DATA)
+    first = load_dataset("omniglot", "test", data_folder=DATA)
     start = time.perf_counter()
-    second = load_dataset("omniglot", "test", data=DATA)
+    second = load_dataset("omniglot", "test", data_folder=DATA)
     assert time.perf_counter() - start < 0.5
     assert torch.equal(first.images, second.images)
 
@@ -80,7 +80,7 @@ def test_the_second_read_is_quick_and_the_same():
 @pytest.mark.parametrize("num_classes", [2, 4, 12])
 def test_episodes_of_few_characters(num_classes):
     sampler = EpisodeSampler(
-        load_dataset("omniglot", "test", data=DATA), num_items=32, num_classes=num_classes
+        load_dataset("omniglot", "test", data_folder=DATA), num_items=32, num_classes=num_classes
     )
     images, labels = sampler.sample_labelled(20, generator=torch.Generator().manual_seed(0))
     assert images.shape == (20, 32, 1, 28, 28)
@@ -89,12 +89,14 @@ def test_episodes_of_few_characters(num_classes):
 
 @needs("cifar10-jpeg.tar.xz")
 def test_cifar10():
-    test = load_dataset("cifar10", "test", data=DATA)
+    test = load_dataset("cifar10", "test", data_folder=DATA)
     assert test.images.shape == (10_000, 3, 32, 32)
     assert test.labels.bincount().tolist() == [1000] * 10
     assert test.encoding == "JPEG re-encoding"
     assert 0.47 < test.images.float().mean() / 255 < 0.48
-    assert [len(load_dataset("cifar10", split, data=DATA)) for split in ("fit", "valid")] == [
+    assert [
+        len(load_dataset("cifar10", split, data_folder=DATA)) for split in ("fit", "valid")
+    ] == [
         45_000,
         5_000,
     ]
@@ -115,6 +117,6 @@ def test_the_shipped_models_do_what_their_cards_say(name, level):
     from kanerva.models.checkpoint import load_with_card
 
     model, card = load_with_card(name)
-    result = evaluate(model, load_dataset("omniglot", "test", data=DATA), episodes=40)
+    result = evaluate(model, load_dataset("omniglot", "test", data_folder=DATA), episodes=40)
     assert result.bound < level
     assert abs(result.bound - card["test_bound"]) < 5 * result.stderr

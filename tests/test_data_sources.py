@@ -10,8 +10,8 @@ from PIL import Image
 
 from kanerva import KanervaError
 from kanerva.data import DATASETS, Dataset, cifar10, load_dataset, omniglot, render_glyphs
-from kanerva.data.places import data_folder
-from test_data_files import png, write_tar, write_zip
+from kanerva.data.paths import resolve_data_folder
+from test_data_archives import png, write_tar, write_zip
 
 
 @pytest.fixture(autouse=True)
@@ -106,14 +106,16 @@ def test_omniglot_zipped_and_unpacked_are_the_same(data, tmp_path, small_omniglo
         for name, content in entries.items():
             (unpacked / name).parent.mkdir(parents=True, exist_ok=True)
             (unpacked / name).write_bytes(content)
-    assert same(load_dataset("omniglot", "test"), load_dataset("omniglot", "test", data=unpacked))
+    assert same(
+        load_dataset("omniglot", "test"), load_dataset("omniglot", "test", data_folder=unpacked)
+    )
 
 
 def test_omniglot_that_is_not_whole(data, small_omniglot):
     fails(
         r"images_background\.zip.*got a folder without it.*data fetch omniglot", "omniglot", "test"
     )
-    fails("no such folder", "omniglot", "test", data=data / "nowhere")
+    fails("no such folder", "omniglot", "test", data_folder=data / "nowhere")
     write_omniglot(data, small_omniglot)
     (data / "images_evaluation.zip").unlink()
     fails(r"images_evaluation\.zip", "omniglot", "test")
@@ -145,16 +147,16 @@ def test_options(data, small_omniglot):
     )
     fails("split: .*got 'tset'. Did you mean 'test'", "omniglot", "tset")
     fails("Did you mean 'omniglot'", "omniglott", "test")
-    fails("got 'zzz'. Choose one of these", "zzz", "test")
+    fails("got 'zzz'. Choose one of these, or pass the path of a folder", "zzz", "test")
     fails("which is not there", "./no/such/folder", "test")
     fails("a file", str(data / "images_background.zip"), "test")
 
 
 def test_the_data_folder_is_the_one_told_else_the_environments_else_data(monkeypatch, tmp_path):
-    assert data_folder("here") == data_folder(data_folder("here"))
-    assert data_folder() == tmp_path / "data"
+    assert resolve_data_folder("here") == resolve_data_folder(resolve_data_folder("here"))
+    assert resolve_data_folder() == tmp_path / "data"
     monkeypatch.delenv("KANERVA_DATA")
-    assert str(data_folder()) == "data"
+    assert str(resolve_data_folder()) == "data"
 
 
 # Burda's file
@@ -264,7 +266,7 @@ def test_cifar_binary_archive_folder_and_images(data, small_cifar):
         path = path / cifar10.CLASSES[label] / f"{number:04d}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(png(image.transpose(1, 2, 0)))
-    tree = load_dataset("cifar10", "test", data=data / "files")
+    tree = load_dataset("cifar10", "test", data_folder=data / "files")
     assert tree.encoding == "PNG"
     assert same(tree, test)
 
@@ -368,7 +370,7 @@ def cache_of_glyphs(tmp_path_factory):
 
 def test_glyphs(cache_of_glyphs, monkeypatch):
     monkeypatch.setenv("KANERVA_CACHE", str(cache_of_glyphs))
-    parts = load_all("glyphs", data="/nowhere")
+    parts = load_all("glyphs", data_folder="/nowhere")
     each = [10, 2, 12, 4]
     num_classes = parts["train"].num_classes
     assert num_classes > 900

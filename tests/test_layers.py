@@ -14,20 +14,20 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "files"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
-    "files": {"errors"},
+    "atomic": {"errors"},
     "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
     "memory": BELOW_MEMORY,
     "sparse": {"errors", "checks"},
-    "data": {"errors", "checks", "files"},
+    "data": {"errors", "checks", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "checks", "files"},
+    "figures": {"errors", "checks", "atomic"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
 }

@@ -12,7 +12,7 @@ from PIL import Image
 
 from kanerva.cli.options import Corruption
 from kanerva.data.damage import DAMAGES
-from kanerva.data.own import read_images
+from kanerva.data.user_images import read_images
 from kanerva.evaluation.showing import draw_episodes
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from kanerva import KanervaError, SparseMemory
 from kanerva.sparse import Sizes, hamming, radius_for
 from kanerva.sparse import memory as memory_file
-from kanerva.sparse.circles import activation
+from kanerva.sparse.hamming_balls import active_share
 from kanerva.sparse.theory import critical_distance
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -34,15 +34,15 @@ def flipped(patterns: Tensor, num: int, seed: int) -> Tensor:
 class Loops:
     """The appendix as written, one bit at a time."""
 
-    def __init__(self, addresses: Tensor, radius: int, data_bits: int) -> None:
+    def __init__(self, addresses: Tensor, radius: int, num_data_bits: int) -> None:
         self.addresses, self.radius = addresses.int().tolist(), radius
-        self.counters = [[0] * data_bits for _ in self.addresses]
+        self.counters = [[0] * num_data_bits for _ in self.addresses]
 
-    def active(self, query: list[int]) -> list[int]:
+    def active(self, cue: list[int]) -> list[int]:
         return [
             k
             for k, address in enumerate(self.addresses)
-            if sum(a != q for a, q in zip(address, query, strict=True)) <= self.radius
+            if sum(a != q for a, q in zip(address, cue, strict=True)) <= self.radius
         ]
 
     def write(self, pattern: list[int], at: list[int]) -> int:
@@ -51,8 +51,8 @@ class Loops:
                 self.counters[k][j] += 1 if bit else -1
         return len(self.active(at))
 
-    def read(self, query: list[int]) -> tuple[list[int], list[int], int]:
-        active = self.active(query)
+    def read(self, cue: list[int]) -> tuple[list[int], list[int], int]:
+        active = self.active(cue)
         sums = [sum(self.counters[k][j] for k in active) for j in range(len(self.counters[0]))]
         return [int(total > 0) for total in sums], sums, len(active)
 
@@ -64,11 +64,11 @@ def way(request, monkeypatch):
         pytest.skip("numpy before 2 cannot count bits")
     monkeypatch.setattr(hamming, "CAN_COUNT", request.param == "packed")
     if request.param == "elsewhere":  # as on another device: tensors throughout
-        monkeypatch.setattr(hamming, "plain", lambda tensor: tensor)
-        monkeypatch.setattr(memory_file, "plain", lambda tensor: tensor)
+        monkeypatch.setattr(hamming, "as_numpy_on_cpu", lambda tensor: tensor)
+        monkeypatch.setattr(memory_file, "as_numpy_on_cpu", lambda tensor: tensor)
     monkeypatch.setattr(hamming, "PACKED_BLOCK", 100)
     monkeypatch.setattr(hamming, "PRODUCT_BLOCK", 100)
-    monkeypatch.setattr(memory_file, "GATHERED", 300)
+    monkeypatch.setattr(memory_file, "COUNTERS_AT_ONCE", 300)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -84,12 +84,12 @@ def test_against_loops(num_bits, device):
     taken = torch.cat([memory.write(part.to(device)) for part in patterns.split(4)])
     assert taken.tolist() == [loops.write(x, x) for x in patterns.int().tolist()]
     assert memory.counters.tolist() == loops.counters
-    assert memory.count == 9
+    assert memory.num_written == 9
 
-    queries = random_bits(6, num_bits, seed=2)
-    read = memory.read(queries.to(device), iterations=3, steps=True)
-    for i, query in enumerate(queries.int().tolist()):
-        expected = (query, [], 0)
+    cues = random_bits(6, num_bits, seed=2)
+    read = memory.read(cues.to(device), num_readings=3, steps=True)
+    for i, cue in enumerate(cues.int().tolist()):
+        expected = (cue, [], 0)
         for step in read.steps:
             expected = loops.read(expected[0])
             assert step[i].int().tolist() == expected[0]
@@ -101,7 +101,7 @@ def test_against_loops(num_bits, device):
 
 @pytest.mark.usefixtures("way")
 def test_data_that_are_not_addresses():
-    memory = SparseMemory.random(50, 20, radius=9, data_bits=5, generator=seeded(0))
+    memory = SparseMemory.random(50, 20, radius=9, num_data_bits=5, generator=seeded(0))
     loops = Loops(memory.addresses, 9, 5)
     places, data = random_bits(8, 20, seed=1), random_bits(8, 5, seed=2)
     memory.write(data, at=places)
@@ -118,7 +118,7 @@ def test_a_sequence_is_walked():
     chain = random_bits(6, 256, seed=3)
     memory = SparseMemory.random(4000, 256, radius=radius_for(256, 0.01), generator=seeded(4))
     memory.write(chain[1:], at=chain[:-1])
-    steps = memory.read(flipped(chain[0], 20, seed=5), iterations=5, steps=True).steps
+    steps = memory.read(flipped(chain[0], 20, seed=5), num_readings=5, steps=True).steps
     assert torch.equal(torch.stack(steps), chain[1:])
 
 
@@ -130,17 +130,17 @@ def test_writing_goes_on_in_any_order():
     for part in patterns.flip(0).split(7):
         parts.write(part)
     assert torch.equal(whole.counters, parts.counters)
-    assert whole.count == parts.count == 30
+    assert whole.num_written == parts.num_written == 30
 
 
 def test_leading_dimensions_and_numbers_as_bits():
     memory = SparseMemory.random(300, 64, radius=26, generator=seeded(8))
     patterns = random_bits(2, 3, 64, seed=9)
     assert memory.write(patterns.float()).shape == (2, 3)
-    read = memory.read(patterns.to(torch.uint8), iterations=2)
+    read = memory.read(patterns.to(torch.uint8), num_readings=2)
     assert read.bits.shape == read.sums.shape == (2, 3, 64)
     assert read.num_active.shape == (2, 3)
-    one = memory.read(patterns[1, 2], iterations=2)
+    one = memory.read(patterns[1, 2], num_readings=2)
     assert torch.equal(one.bits, read.bits[1, 2])
     assert one.num_active.shape == ()
     assert memory.read(patterns[:0]).bits.shape == (0, 3, 64)
@@ -166,24 +166,24 @@ def test_nothing_answers_far_away():
 def test_sums_beyond_32_bits():
     memory = SparseMemory(torch.zeros(8, 4), radius=4)
     memory.counters.fill_(2**30)
-    memory.count = 2**30
+    memory.num_written = 2**30
     assert memory.read(torch.zeros(4)).sums.tolist() == [2**33] * 4
 
 
 def test_distances_are_exact_under_autocast():
     """In bfloat16 a sum of 1000 ones would be rounded to a multiple of 4."""
-    points, queries = random_bits(300, 1001, seed=11), random_bits(20, 1001, seed=12)
-    exact = (points[None] ^ queries[:, None]).sum(-1)
+    points, cues = random_bits(300, 1001, seed=11), random_bits(20, 1001, seed=12)
+    exact = (points[None] ^ cues[:, None]).sum(-1)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(hamming._distances(points, queries).long(), exact)
+        assert torch.equal(hamming._distances(points, cues).long(), exact)
     for radius in (470, 480, 490, 500):
-        assert torch.equal(hamming.Points(points).near(radius, queries), exact <= radius)
+        assert torch.equal(hamming.HammingIndex(points).near(radius, cues), exact <= radius)
 
 
 def test_share_of_active_addresses():
-    """Binomial over addresses; queries share them, so only the mean of many memories would be."""
+    """Binomial over addresses; cues share them, so only the mean of many memories would be."""
     radius = radius_for(100, 0.02)
-    share = activation(100, radius)
+    share = active_share(100, radius)
     memory = SparseMemory.random(200_000, 100, radius=radius, generator=seeded(13))
     memory.write(random_bits(1, 100, seed=14))
     num_active = memory.read(random_bits(50, 100, seed=15)).num_active.double()
@@ -200,12 +200,12 @@ def test_reading_again_repairs_below_the_critical_distance_and_not_above():
     assert torch.equal(memory.read(patterns).bits, patterns)
     critical = critical_distance(sizes, 200)
     some = patterns[:40]
-    below = memory.read(flipped(some, int(0.5 * critical), 18), iterations=8, steps=True)
+    below = memory.read(flipped(some, int(0.5 * critical), 18), num_readings=8, steps=True)
     left = torch.stack([(step ^ some).sum(1) for step in below.steps])
     assert (left[-1] == 0).double().mean() > 0.9
     assert left[1].double().mean() < 0.5 * left[0].double().mean()  # the second reading helps
     far = int(1.75 * critical)
-    above = memory.read(flipped(some, far, 19), iterations=8).bits
+    above = memory.read(flipped(some, far, 19), num_readings=8).bits
     assert ((above ^ some).sum(1) > far).double().mean() > 0.9  # farther than before
 
 
@@ -214,12 +214,14 @@ def test_against_torchhd():
     from torchhd import MAPTensor
     from torchhd.memory import SparseDistributed
 
-    share, num_bits, data_bits = 0.01, 200, 30
-    other = SparseDistributed(3000, num_bits, data_bits, p=share)
+    share, num_bits, num_data_bits = 0.01, 200, 30
+    other = SparseDistributed(3000, num_bits, num_data_bits, p=share)
     radius = radius_for(num_bits, share)
     assert other.threshold == num_bits - 2 * radius
-    ours = SparseMemory((other.keys > 0).as_subclass(Tensor), radius=radius, data_bits=data_bits)
-    places, data = random_bits(60, num_bits, seed=20), random_bits(60, data_bits, seed=21)
+    ours = SparseMemory(
+        (other.keys > 0).as_subclass(Tensor), radius=radius, num_data_bits=num_data_bits
+    )
+    places, data = random_bits(60, num_bits, seed=20), random_bits(60, num_data_bits, seed=21)
 
     def signs(bits: Tensor) -> MAPTensor:
         return (2.0 * bits - 1).as_subclass(MAPTensor)
@@ -228,9 +230,9 @@ def test_against_torchhd():
     other.write(signs(places), signs(data))
     assert ours.counters.abs().sum() > 0
     assert torch.equal(ours.counters.float(), other.values.data.as_subclass(Tensor))
-    queries = flipped(places, 15, seed=22)
-    read = ours.read(queries)
-    theirs = other.read(signs(queries)).detach().as_subclass(Tensor)
+    cues = flipped(places, 15, seed=22)
+    read = ours.read(cues)
+    theirs = other.read(signs(cues)).detach().as_subclass(Tensor)
     assert torch.equal(read.sums.float(), theirs)
     assert (read.bits == data).double().mean() > 0.97
 
@@ -239,8 +241,8 @@ def test_against_torchhd():
 @pytest.mark.parametrize("num_bits", [1, 20, 1000])
 def test_radius_for_a_share(num_bits, share):
     radius = radius_for(num_bits, share)
-    assert activation(num_bits, radius) >= share * (1 - 1e-9)
-    assert radius == 0 or activation(num_bits, radius - 1) < share * (1 + 1e-9)
+    assert active_share(num_bits, radius) >= share * (1 - 1e-9)
+    assert radius == 0 or active_share(num_bits, radius - 1) < share * (1 + 1e-9)
 
 
 def loose(value: object) -> Any:
@@ -263,20 +265,24 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     "radius below": (lambda: SparseMemory.random(8, 8, radius=-1), "radius", "from 0 to 8"),
     "radius above": (lambda: SparseMemory.random(8, 8, radius=9), "radius", "radius_for"),
     "radius of a share": (lambda: SparseMemory.random(8, 8, radius=loose(0.1)), "radius", "0.1"),
-    "no data": (lambda: SparseMemory.random(8, 8, radius=3, data_bits=0), "data_bits", "at least"),
+    "no data": (
+        lambda: SparseMemory.random(8, 8, radius=3, num_data_bits=0),
+        "num_data_bits",
+        "at least",
+    ),
     "flat addresses": (lambda: SparseMemory(ZEROS, radius=3), "addresses", "(K addresses, D"),
     "list": (lambda: small().write(loose([0, 1])), "patterns", "torch.as_tensor(patterns)"),
-    "array": (lambda: small().read(loose(np.zeros(8, bool))), "queries", "ndarray"),
+    "array": (lambda: small().read(loose(np.zeros(8, bool))), "cues", "ndarray"),
     "nothing": (lambda: small().write(torch.tensor(True)), "patterns", "8 bits in the last"),
-    "wrong size": (lambda: small().read(torch.zeros(2, 9)), "queries", "shape (2, 9)"),
+    "wrong size": (lambda: small().read(torch.zeros(2, 9)), "cues", "shape (2, 9)"),
     "signs": (lambda: small().write(2.0 * ZEROS - 1), "patterns", "pass patterns > 0"),
-    "real numbers": (lambda: small().read(torch.full((8,), 0.5)), "queries", "threshold"),
-    "not a number": (lambda: small().read(torch.full((8,), torch.nan)), "queries", "0 or 1"),
-    "device": (lambda: small().read(ZEROS.to("meta")), "queries", "like the memory"),
+    "real numbers": (lambda: small().read(torch.full((8,), 0.5)), "cues", "threshold"),
+    "not a number": (lambda: small().read(torch.full((8,), torch.nan)), "cues", "0 or 1"),
+    "device": (lambda: small().read(ZEROS.to("meta")), "cues", "like the memory"),
     "fewer places": (lambda: small().write(ZEROS.expand(3, 8), at=ZEROS), "at", "(3,)"),
     "places of data": (lambda: small().write(ZEROS, at=torch.zeros(7)), "at", "8 bits"),
     "no place": (
-        lambda: SparseMemory.random(8, 8, radius=3, data_bits=5).write(torch.zeros(5)),
+        lambda: SparseMemory.random(8, 8, radius=3, num_data_bits=5).write(torch.zeros(5)),
         "at",
         "write(patterns, at=bits)",
     ),
@@ -285,8 +291,12 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
         "memory",
         "memory.write(patterns) first",
     ),
-    "no iterations": (lambda: small().read(ZEROS, iterations=0), "iterations", "at least 1"),
-    "some iterations": (lambda: small().read(ZEROS, iterations=loose(True)), "iterations", "True"),
+    "no num_readings": (lambda: small().read(ZEROS, num_readings=0), "num_readings", "at least 1"),
+    "some num_readings": (
+        lambda: small().read(ZEROS, num_readings=loose(True)),
+        "num_readings",
+        "True",
+    ),
     "share of nothing": (lambda: radius_for(8, 0.0), "share", "above 0"),
     "share beyond all": (lambda: radius_for(8, 1.5), "share", "at most 1"),
 }
@@ -302,11 +312,11 @@ def test_bad_input(name):
 
 
 def test_data_that_are_not_addresses_are_read_once():
-    memory = SparseMemory.random(8, 8, radius=8, data_bits=5)
+    memory = SparseMemory.random(8, 8, radius=8, num_data_bits=5)
     memory.write(torch.zeros(5), at=ZEROS)
     with pytest.raises(KanervaError, match="as many bits as an address") as caught:
-        memory.read(ZEROS, iterations=2)
-    assert caught.value.argument == "iterations"
+        memory.read(ZEROS, num_readings=2)
+    assert caught.value.argument == "num_readings"
 
 
 def test_a_refused_write_changes_nothing():
@@ -315,7 +325,7 @@ def test_a_refused_write_changes_nothing():
     with pytest.raises(KanervaError):
         memory.write(ZEROS.expand(3, 8), at=ZEROS)
     assert torch.equal(memory.counters, before)
-    assert memory.count == 2
+    assert memory.num_written == 2
 
 
 def test_random_memories_differ_without_a_generator():

@@ -14,23 +14,29 @@ from torch import Tensor
 
 from kanerva import KanervaError, SparseMemory
 from kanerva.sparse import Sizes
-from kanerva.sparse.circles import activation, activation_normal, lens, overlap, radius_for
+from kanerva.sparse.hamming_balls import (
+    active_share,
+    active_share_normal,
+    intersection,
+    overlap,
+    radius_for,
+)
 from kanerva.sparse.readout import (
+    address_statistics,
     first_order_ratio,
     noise_levels,
     readout,
     readout_given,
-    shares,
     signal_to_noise,
 )
 from kanerva.sparse.theory import (
+    binomial_quadrature,
     capacity,
     change_rates,
     critical_distance,
     fidelity,
+    first_order_capacity,
     new_distances,
-    spread,
-    tau,
 )
 
 CUBE = torch.tensor(list(itertools.product([0, 1], repeat=6)), dtype=torch.bool)
@@ -42,17 +48,17 @@ def test_activation(num_bits):
         radius = radius_for(num_bits, share)
         assert radius == scipy.stats.binom.ppf(share, num_bits, 0.5)
         exact = scipy.stats.binom.cdf(radius, num_bits, 0.5)
-        assert activation(num_bits, radius) == pytest.approx(exact, rel=1e-9)
-    assert activation_normal(num_bits, num_bits // 2) == pytest.approx(
-        activation(num_bits, num_bits // 2), rel=0.02
+        assert active_share(num_bits, radius) == pytest.approx(exact, rel=1e-9)
+    assert active_share_normal(num_bits, num_bits // 2) == pytest.approx(
+        active_share(num_bits, num_bits // 2), rel=0.02
     )
 
 
 def test_normal_approximation_in_the_tail():
     """Kanerva's radius: 451 of 1000 bits takes in a thousandth of the addresses."""
     assert radius_for(1000, 0.001) == 451
-    assert activation(1000, 451) == pytest.approx(0.001, rel=0.1)
-    assert activation_normal(1000, 451) == pytest.approx(activation(1000, 451), rel=0.01)
+    assert active_share(1000, 451) == pytest.approx(0.001, rel=0.1)
+    assert active_share_normal(1000, 451) == pytest.approx(active_share(1000, 451), rel=0.01)
 
 
 @pytest.mark.parametrize("distance", range(7))
@@ -60,15 +66,17 @@ def test_overlap_by_enumeration(distance):
     x, y = torch.zeros(6, dtype=torch.bool), torch.arange(6) < distance
     for r, s in itertools.product(range(-1, 7), repeat=2):
         both = ((CUBE ^ x).sum(1) <= r) & ((CUBE ^ y).sum(1) <= s)
-        assert lens(6, distance, r, s) == pytest.approx(both.double().mean().item(), abs=1e-14)
+        assert intersection(6, distance, r, s) == pytest.approx(
+            both.double().mean().item(), abs=1e-14
+        )
         if r == s >= 0:
-            assert overlap(6, r, distance) == lens(6, distance, r, s)
+            assert overlap(6, r, distance) == intersection(6, distance, r, s)
 
 
 def test_overlap_at_random_is_the_square():
     chances = scipy.stats.binom.pmf(np.arange(257), 256, 0.5)
     mean = sum(chances[d] * overlap(256, 110, d) for d in range(257))
-    assert mean == pytest.approx(activation(256, 110) ** 2, rel=1e-9)
+    assert mean == pytest.approx(active_share(256, 110) ** 2, rel=1e-9)
 
 
 @pytest.mark.parametrize(("num_addresses", "num_patterns"), [(1, 1), (1, 4), (2, 1), (2, 3)])
@@ -95,11 +103,11 @@ def test_mean_and_variance_by_enumeration(num_addresses, num_patterns, radius):
 def test_given_numbers_average_to_the_whole():
     """Total expectation and total variance: two derivations of one thing."""
     sizes, num_patterns = Sizes(3000, 200, 83), 80
-    known = shares(sizes)
+    known = address_statistics(sizes)
     first, second = np.zeros((2, 201)), np.zeros((2, 201))
-    numbers, chances = spread(3000, np.array([known.active]))
+    numbers, chances = binomial_quadrature(3000, np.array([known.active]))
     for active, chance in zip(numbers[:, 0], chances[:, 0], strict=True):
-        shared, weight = spread(int(active), known.overlap / known.active)
+        shared, weight = binomial_quadrature(int(active), known.overlap / known.active)
         mean, var = readout_given(sizes, num_patterns, active, shared[:, None])
         first += chance * (mean * weight[:, None]).sum(0)
         second += chance * ((mean**2 + var) * weight[:, None]).sum(0)
@@ -114,7 +122,7 @@ def test_given_numbers_average_to_the_whole():
 def test_tails_are_as_thick_as_they_are():
     """The fourth cumulant of N alike, symmetric terms n(u) u, with n(u) summed over its values."""
     sizes, num_patterns, active = Sizes(2000, 60, 20), 400, np.array(15.0)
-    known = shares(sizes)
+    known = address_statistics(sizes)
     distance, number = scipy.stats.binom.pmf(np.arange(61), 60, 0.5), np.arange(16)
     chances = distance @ scipy.stats.binom.pmf(number, 15, (known.overlap / known.active)[:, None])
     square, fourth = chances @ number**2, chances @ number**4
@@ -132,7 +140,7 @@ def test_nothing_else_written_is_no_noise():
 
 @pytest.mark.parametrize(("n", "q"), [(5, 0.5), (30, 0.01), (10_000, 0.004), (10**6, 0.3)])
 def test_spread_stands_for_a_binomial(n, q):
-    numbers, chances = spread(n, np.array([q]))
+    numbers, chances = binomial_quadrature(n, np.array([q]))
     exact = scipy.stats.binom(n, q)
     mean = (numbers * chances).sum()
     assert mean == pytest.approx(exact.mean(), rel=1e-4)
@@ -142,7 +150,7 @@ def test_spread_stands_for_a_binomial(n, q):
 
 
 def test_spread_of_nothing_and_of_all():
-    numbers, chances = spread(7, np.array([0.0, 1.0]))
+    numbers, chances = binomial_quadrature(7, np.array([0.0, 1.0]))
     assert (numbers * chances).sum(0).tolist() == [0, 7]
 
 
@@ -161,11 +169,11 @@ def test_first_order_holds_where_it_should():
 
 def test_tau():
     """A tenth of the addresses for a thousand bits: Kanerva's rule of thumb."""
-    assert tau(1000) == pytest.approx(0.098, abs=5e-4)
+    assert first_order_capacity(1000) == pytest.approx(0.098, abs=5e-4)
     for num_bits in (2, 100, 10_000):
-        rho = tau(num_bits) ** -0.5
+        rho = first_order_capacity(num_bits) ** -0.5
         assert scipy.stats.norm.cdf(rho) ** num_bits == pytest.approx(0.5, rel=1e-9)
-    assert tau(1) == np.inf
+    assert first_order_capacity(1) == np.inf
 
 
 def test_critical_distance_is_a_fixed_point():
@@ -185,7 +193,7 @@ def test_one_pattern_is_found_from_anywhere_and_too_many_from_nowhere():
     most = capacity(sizes)
     assert critical_distance(sizes, most) > 0
     assert critical_distance(sizes, most + 1) == 0
-    assert 0.5 * tau(1000) < most / 10_000 < 1.5 * tau(1000)
+    assert 0.5 * first_order_capacity(1000) < most / 10_000 < 1.5 * first_order_capacity(1000)
     assert fidelity(sizes, most)[0, 0] > 0.99
 
 
@@ -200,7 +208,7 @@ def test_odd_memories_have_numbers_too(numbers):
 
 
 def test_a_full_memory_that_says_what_it_was_asked_is_no_memory():
-    """Where the pull of the query's own bits is strong, wrong bits are too rare for 1 - Phi."""
+    """Where the pull of the cue's own bits is strong, wrong bits are too rare for 1 - Phi."""
     sizes = Sizes(10**7, 1000, 451)
     assert critical_distance(sizes, 10**5) > 0
     assert critical_distance(sizes, 10**12) == 0
@@ -211,7 +219,7 @@ def damaged(patterns: Tensor, num: int, generator: torch.Generator) -> Tensor:
 
 
 def test_new_distance_as_measured():
-    """Forty memories; the mean over queries of each is one independent measurement."""
+    """Forty memories; the mean over cues of each is one independent measurement."""
     sizes, num_patterns, olds = (
         Sizes(2000, 256, radius_for(256, 0.02)),
         60,
@@ -233,7 +241,7 @@ def test_new_distance_as_measured():
 
     predicted = new_distances(sizes, num_patterns)[list(olds)]
     assert np.abs(z_scores(measured, predicted)).max() < 4
-    assert np.abs(z_scores(active, activation(256, sizes.radius))).max() < 4
+    assert np.abs(z_scores(active, active_share(256, sizes.radius))).max() < 4
     # What first order leaves out is far more than the error of the measurement.
     first = 256 * scipy.stats.norm.sf(first_order_ratio(sizes, num_patterns)[list(olds)])
     assert np.abs(z_scores(measured, first))[1:5].min() > 8
@@ -247,9 +255,9 @@ def test_new_distance_as_measured():
         (lambda: first_order_ratio(Sizes(10, 10, 3), 0), "num_patterns"),
         (lambda: overlap(10, 3, 11), "distance"),
         (lambda: overlap(10, 11, 3), "radius"),
-        (lambda: activation(0, 0), "num_bits"),
-        (lambda: activation_normal(10, 11), "radius"),
-        (lambda: tau(0), "num_bits"),
+        (lambda: active_share(0, 0), "num_bits"),
+        (lambda: active_share_normal(10, 11), "radius"),
+        (lambda: first_order_capacity(0), "num_bits"),
     ],
 )
 def test_bad_numbers(call, argument):

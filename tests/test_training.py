@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from kanerva.atomic import write_atomically
 from kanerva.data import EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
-from kanerva.files import write_atomically
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import find, load, read_tensors, save_model, save_tensors
 from kanerva.models.config import ModelConfig

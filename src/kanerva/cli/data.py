@@ -6,31 +6,35 @@ from pathlib import Path
 from tyro.conf import Positional
 
 
-def list_data(*, data: Path | None = None, json: bool = False) -> None:
+def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
     """Say which data sets are there, and where they are looked for.
 
     Args:
-        data: the folder with the archives; by default KANERVA_DATA, else ./data.
+        data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.data.load import SOURCES
-    from kanerva.data.places import cache_folder, data_folder
+    from kanerva.data.load import READERS
+    from kanerva.data.paths import cache_folder, resolve_data_folder
     from kanerva.errors import KanervaError
 
-    folder = data_folder(data).resolve()
+    folder = resolve_data_folder(data_folder).resolve()
     found: dict[str, dict[str, object]] = {}
-    for name, source in SOURCES.items():
+    for name, source in READERS.items():
         try:
             files = [str(path) for path in source.find(folder)]
             found[name] = {"present": True, "files": files}
         except KanervaError as error:
             found[name] = {"present": False, "files": [], "missing": str(error)}
     if json:
-        report = {"data": str(folder), "cache": str(cache_folder()), "datasets": found}
+        report = {
+            "data_folder": str(folder),
+            "cache_folder": str(cache_folder()),
+            "datasets": found,
+        }
         print(jsonlib.dumps(report, indent=2))
         return
-    print(f"looked for in {folder} (--data or KANERVA_DATA), cached in {cache_folder()}")
+    print(f"looked for in {folder} (--data-folder or KANERVA_DATA), cached in {cache_folder()}")
     for name, entry in found.items():
         files = entry["files"]
         assert isinstance(files, list)
@@ -44,7 +48,7 @@ def list_data(*, data: Path | None = None, json: bool = False) -> None:
 def info(
     name: Positional[str],
     *,
-    data: Path | None = None,
+    data_folder: Path | None = None,
     binarisation: str | None = None,
     size: int | None = None,
     json: bool = False,
@@ -53,7 +57,7 @@ def info(
 
     Args:
         name: omniglot, omniglot-burda, cifar10, glyphs, or a folder of images.
-        data: the folder with the archives; by default KANERVA_DATA, else ./data.
+        data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default what the data set is known with.
         size: height and width of the images; by default the data set's own.
         json: print one JSON object and nothing else.
@@ -61,7 +65,7 @@ def info(
     """
     from kanerva.data.describe import describe
 
-    report = describe(name, data=data, binarisation=binarisation, size=size)
+    report = describe(name, data_folder=data_folder, binarisation=binarisation, size=size)
     if json:
         print(jsonlib.dumps(report, indent=2))
         return
@@ -78,7 +82,7 @@ def info(
 def fetch_data(
     name: Positional[str],
     *,
-    data: Path | None = None,
+    data_folder: Path | None = None,
     mirror: str | None = None,
     json: bool = False,
 ) -> None:
@@ -86,14 +90,14 @@ def fetch_data(
 
     Args:
         name: omniglot, omniglot-burda or cifar10.
-        data: the folder to put the files in; by default KANERVA_DATA, else ./data.
+        data_folder: the folder to put the files in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         json: print one JSON object and nothing else.
 
     """
     from kanerva.data import fetch
 
-    files = fetch(name, data, mirror=mirror)
+    files = fetch(name, data_folder=data_folder, mirror=mirror)
     if json:
         states = {str(path): state for path, state in files}
         print(jsonlib.dumps({"dataset": name, "files": states}, indent=2))

@@ -11,10 +11,10 @@ def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
         seed: of the letterforms, the damage and the new images.
 
     """
+    from kanerva.atomic import write_atomically
     from kanerva.cli.options import check_picture, check_seed
     from kanerva.evaluation.sheet import png
     from kanerva.evaluation.showing import show
-    from kanerva.files import write_atomically
 
     check_picture(picture)
     check_seed(seed)

@@ -89,7 +89,7 @@ def denoise(
         from kanerva.evaluation.evaluate import check_fits
 
         name = dataset or card.get("dataset", "omniglot")
-        images = load_dataset(name, "test", data=data, show_progress=not json)
+        images = load_dataset(name, "test", data_folder=data, show_progress=not json)
         check_fits(model, images)
         result = measure_denoising(
             model,

@@ -64,7 +64,7 @@ def evaluate_command(
     images = load_dataset(
         dataset or trained_on,
         split,
-        data=data,
+        data_folder=data,
         binarisation=binarisation,
         show_progress=not json,
     ).to(where)

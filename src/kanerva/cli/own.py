@@ -37,7 +37,7 @@ def load_remembering(
 
 def images_of(model: Remembering, places: Sequence[Path]) -> tuple[Tensor, list[str]]:
     """Files and folders as images on the model's device, and their names."""
-    from kanerva.data.own import read_images
+    from kanerva.data.user_images import read_images
 
     config = model.config
     binary = config.likelihood == "bernoulli"
@@ -82,8 +82,8 @@ def check_out(path: Path, *inputs: Path) -> None:
 
 def save_rows(path: Path, rows: dict[str, Tensor]) -> None:
     """All rows as one picture, or each as a frame of a film."""
+    from kanerva.atomic import write_atomically
     from kanerva.evaluation.sheet import film, png, sheet
-    from kanerva.files import write_atomically
 
     still = path.suffix.lower() == ".png"
     write_atomically(path, png(sheet(rows)) if still else film(rows))

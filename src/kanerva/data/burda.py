@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kanerva.data.collection import Collection, in_order, seeded_parts
-from kanerva.data.places import first_of, missing
+from kanerva.data.image_arrays import ImageArrays, random_split, sort_by_split
+from kanerva.data.paths import first_of, missing_files
 from kanerva.errors import KanervaError
 
 SIZE = 28
@@ -17,11 +17,11 @@ def find(folder: Path) -> list[Path]:
     """The one file."""
     source = first_of(folder, "chardata.mat", "omniglot-burda/chardata.mat")
     if source is None:
-        raise missing("omniglot-burda", folder, "chardata.mat")
+        raise missing_files("omniglot-burda", folder, "chardata.mat")
     return [source]
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
     """Grey images with Burda's own test set; validation is a tenth of the rest, by a fixed seed."""
     (source,) = sources
     arrays = _load(source)
@@ -31,14 +31,14 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     class_of = {name: number for number, name in enumerate(class_names)}
     labels = np.array([class_of[name] for name in characters])
     is_test = np.arange(len(labels)) >= len(train)
-    collection = Collection(
+    dataset = ImageArrays(
         images=np.concatenate([train, test])[:, None],
         labels=labels,
-        sizes=(0, 0, 0),
+        split_sizes=(0, 0, 0),
         class_names=tuple(class_names),
         encoding="chardata.mat of Burda et al.",
     )
-    return in_order(collection, seeded_parts(is_test, len(labels)))
+    return sort_by_split(dataset, random_split(is_test, len(labels)))
 
 
 def _load(source: Path) -> dict[str, np.ndarray]:

@@ -15,11 +15,11 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from kanerva.data.collection import Collection, bounds
-from kanerva.data.files import list_folder
-from kanerva.data.places import cache_folder
+from kanerva.atomic import write_atomically
+from kanerva.data.archives import list_folder
+from kanerva.data.image_arrays import ImageArrays, split_bounds
+from kanerva.data.paths import cache_folder
 from kanerva.errors import KanervaError
-from kanerva.files import write_atomically
 
 VERSION = 2
 """Raised when a reader makes other pixels, labels or splits from the same files."""
@@ -33,17 +33,17 @@ def cache_path(name: str, sources: Iterable[Path], **options: object) -> Path:
     return cache_folder() / f"{name}-{digest}.safetensors"
 
 
-def load(path: Path, split: str) -> Collection | None:
-    """One split, its `sizes` those of the whole; None when it is not there or not whole."""
+def load(path: Path, split: str) -> ImageArrays | None:
+    """One split, its `split_sizes` those of the whole; None when it is not there or not whole."""
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads(file.metadata()["kanerva"])
-            start, stop = bounds(header["sizes"], split)
+            start, stop = split_bounds(header["sizes"], split)
             names = file.keys()
             arrays = {name: file.get_slice(name)[start:stop] for name in names}
-            return Collection(
+            return ImageArrays(
                 **arrays,
-                sizes=tuple(header["sizes"]),
+                split_sizes=tuple(header["sizes"]),
                 class_names=tuple(header["class_names"]),
                 encoding=header["encoding"],
             )
@@ -51,16 +51,16 @@ def load(path: Path, split: str) -> Collection | None:
         return None
 
 
-def store(path: Path, collection: Collection) -> None:
+def store(path: Path, dataset: ImageArrays) -> None:
     """Write the file whole or not at all; a folder that cannot be written to only warns."""
-    arrays = {"images": collection.images, "labels": collection.labels}
+    arrays = {"images": dataset.images, "labels": dataset.labels}
     for name in _OPTIONAL:
-        if (array := getattr(collection, name)) is not None:
+        if (array := getattr(dataset, name)) is not None:
             arrays[name] = array
     header = {
-        "sizes": collection.sizes,
-        "class_names": collection.class_names,
-        "encoding": collection.encoding,
+        "sizes": dataset.split_sizes,
+        "class_names": dataset.class_names,
+        "encoding": dataset.encoding,
     }
     data = save(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kanerva.data.collection import Collection, in_order, seeded_parts
-from kanerva.data.files import read_files
-from kanerva.data.pictures import open_image, to_array
-from kanerva.data.places import first_of, missing
+from kanerva.data.archives import read_files
+from kanerva.data.image_arrays import ImageArrays, random_split, sort_by_split
+from kanerva.data.image_files import open_image, to_array
+from kanerva.data.paths import first_of, missing_files
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
@@ -40,10 +40,12 @@ def find(folder: Path) -> list[Path]:
             got="the Python version, a pickle, which could run any code and is not opened",
             fix="Run `kanerva data fetch cifar10`, or put cifar-10-binary.tar.gz there.",
         )
-    raise missing("cifar10", folder, "cifar-10-binary.tar.gz, or train/CLASS and test/CLASS images")
+    raise missing_files(
+        "cifar10", folder, "cifar-10-binary.tar.gz, or train/CLASS and test/CLASS images"
+    )
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
     """Colour images with the official test set; validation is a tenth of the rest, seeded."""
     (source,) = sources
     if source.name in _BINARY:
@@ -53,8 +55,8 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     num_train, num_test = int((~is_test).sum()), int(is_test.sum())
     if (num_train, num_test) != (NUM_TRAIN, NUM_TEST):
         raise _incomplete(source, f"{num_train:,} and {num_test:,}")
-    collection = Collection(images, labels, (0, 0, 0), CLASSES, encoding)
-    return in_order(collection, seeded_parts(is_test, len(labels)))
+    arrays = ImageArrays(images, labels, (0, 0, 0), CLASSES, encoding)
+    return sort_by_split(arrays, random_split(is_test, len(labels)))
 
 
 Read = tuple[np.ndarray, np.ndarray, np.ndarray, str]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from kanerva.errors import KanervaError
+from kanerva.checks import check_one_of
 
 Damage = Literal["block12", "erase12", "salt", "half", "none"]
 DAMAGES: tuple[Damage, ...] = get_args(Damage)
@@ -18,19 +18,19 @@ SALT = 0.1
 """Share of pixels that salt turns into ink."""
 
 
-class Chance(NamedTuple):
+class DamageNoise(NamedTuple):
     """Uniform numbers between 0 and 1."""
 
-    places: Tensor
+    per_image: Tensor
     """(..., 4): where, or which half; which kind; how much of a neighbour."""
-    pixels: Tensor
+    per_pixel: Tensor
     """(..., 1, H, W)."""
 
     @staticmethod
-    def draw(images: Tensor, generator: torch.Generator | None) -> "Chance":
+    def draw(images: Tensor, generator: torch.Generator | None) -> "DamageNoise":
         *items, _, height, width = images.shape
         options = {"device": images.device, "generator": generator}
-        return Chance(
+        return DamageNoise(
             torch.rand(*items, 4, **options), torch.rand(*items, 1, height, width, **options)
         )
 
@@ -41,46 +41,40 @@ def damage(images: Tensor, kind: Damage, *, generator: torch.Generator | None = 
     block12 puts a 12 x 12 square of ink somewhere, erase12 one of paper, salt turns a tenth of the
     pixels into ink, half wipes out one of the four halves.
     """
-    if kind not in DAMAGES:
-        raise KanervaError(
-            "corruption",
-            expected=f"one of {', '.join(DAMAGES)}",
-            got=repr(kind),
-            fix="block12 is the paper's.",
-        )
-    return apply(images, kind, Chance.draw(images, generator))
+    check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
+    return apply_damage(images, kind, DamageNoise.draw(images, generator))
 
 
-def apply(images: Tensor, kind: Damage, chance: Chance) -> Tensor:
+def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
     height, width = images.shape[-2:]
     if kind == "none":
         return images
     if kind == "salt":
-        return torch.where(chance.pixels < SALT, 1.0, images)
+        return torch.where(noise.per_pixel < SALT, 1.0, images)
     if kind == "half":
-        return torch.where(_half(chance.places, height, width), 0.0, images)
-    return torch.where(_block(chance.places, height, width), float(kind == "block12"), images)
+        return torch.where(_half(noise.per_image, height, width), 0.0, images)
+    return torch.where(_block(noise.per_image, height, width), float(kind == "block12"), images)
 
 
-def any_damage(images: Tensor, chance: Chance) -> Tensor:
+def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
     """Episodes (..., T, channels, H, W), each item with one kind of damage at random: for training.
 
     One more kind is a faint neighbour shining through, as in what a memory gives back when it is
     not sure: to lead that to the stronger of the two makes what is written attract.
     """
     kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
-    which, share = (chance.places[..., number, None, None, None] for number in (2, 3))
+    which, share = (noise.per_image[..., number, None, None, None] for number in (2, 3))
     damaged = torch.lerp(images, images.roll(1, dims=-4), 0.5 * share)
     for number, kind in enumerate(kinds):
         chosen = (which * (len(kinds) + 1)).floor() == number
-        damaged = torch.where(chosen, apply(images, kind, chance), damaged)
+        damaged = torch.where(chosen, apply_damage(images, kind, noise), damaged)
     return damaged
 
 
-def _block(places: Tensor, height: int, width: int) -> Tensor:
+def _block(per_image: Tensor, height: int, width: int) -> Tensor:
     """A mask (..., 1, H, W) that is true in a square of side BLOCK."""
     rows, columns = (
-        _between(places[..., axis], size, min(BLOCK, size))
+        _between(per_image[..., axis], size, min(BLOCK, size))
         for axis, size in enumerate((height, width))
     )
     return (rows[..., :, None] & columns[..., None, :]).unsqueeze(-3)
@@ -93,9 +87,11 @@ def _between(place: Tensor, size: int, length: int) -> Tensor:
     return (pixels >= start) & (pixels < start + length)
 
 
-def _half(places: Tensor, height: int, width: int) -> Tensor:
+def _half(per_image: Tensor, height: int, width: int) -> Tensor:
     """A mask (..., 1, H, W) that is true above, below, left or right of the middle."""
-    rows = (torch.arange(height, device=places.device) < height / 2)[:, None].expand(height, width)
-    columns = (torch.arange(width, device=places.device) < width / 2).expand(height, width)
-    upright, first = (places[..., axis, None, None] > 0.5 for axis in (0, 1))
+    rows = (torch.arange(height, device=per_image.device) < height / 2)[:, None].expand(
+        height, width
+    )
+    columns = (torch.arange(width, device=per_image.device) < width / 2).expand(height, width)
+    upright, first = (per_image[..., axis, None, None] > 0.5 for axis in (0, 1))
     return (torch.where(upright, rows, columns) == first).unsqueeze(-3)

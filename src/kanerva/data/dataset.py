@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_one_of
 from kanerva.errors import KanervaError
 
 SPLITS = ("train", "fit", "valid", "test")
@@ -57,8 +58,7 @@ class Dataset:
                     got=f"{tensor.dtype} {tuple(tensor.shape)}",
                     fix="Without classes, give every image label 0 and one class name.",
                 )
-        if self.split not in SPLITS:
-            raise unknown("split", self.split, SPLITS)
+        check_one_of("split", self.split, SPLITS)
         check_likelihood(self.likelihood, self.binarisation)
 
     @property
@@ -97,8 +97,7 @@ class Dataset:
 
 def check_likelihood(likelihood: str, binarisation: str) -> None:
     """The likelihood exists, and the binarisation is one that it can use."""
-    if likelihood not in BINARISATIONS:
-        raise unknown("likelihood", likelihood, tuple(BINARISATIONS))
+    check_one_of("likelihood", likelihood, BINARISATIONS)
     if binarisation not in BINARISATIONS[likelihood]:
         raise KanervaError(
             "binarisation",
@@ -106,16 +105,3 @@ def check_likelihood(likelihood: str, binarisation: str) -> None:
             got=repr(binarisation),
             fix="Bernoulli explains pixels that are 0 or 1, Gaussian explains grey or colour.",
         )
-
-
-def unknown(argument: str, value: object, known: tuple[str, ...]) -> KanervaError:
-    """A name that is not one of the known ones, with the nearest of them."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(value), known, n=1, cutoff=0.5)
-    return KanervaError(
-        argument,
-        expected=f"one of {', '.join(known)}",
-        got=repr(value),
-        fix=f"Did you mean {near[0]!r}?" if near else "Choose one of these.",
-    )

@@ -12,7 +12,7 @@ from kanerva.errors import KanervaError
 def describe(
     name: str,
     *,
-    data: Path | str | None = None,
+    data_folder: Path | str | None = None,
     binarisation: str | None = None,
     size: int | None = None,
 ) -> dict[str, Any]:
@@ -21,7 +21,9 @@ def describe(
     splits: dict[str, dict[str, float]] = {}
     for split in SPLITS:
         try:
-            dataset = load_dataset(name, split, data=data, binarisation=binarisation, size=size)
+            dataset = load_dataset(
+                name, split, data_folder=data_folder, binarisation=binarisation, size=size
+            )
         except KanervaError as error:
             if error.argument != "split":  # a small folder may have none for validation
                 raise

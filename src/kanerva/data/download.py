@@ -9,9 +9,9 @@ from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from kanerva.data.dataset import unknown
-from kanerva.data.places import data_folder
-from kanerva.data.progress import bar
+from kanerva.checks import check_one_of
+from kanerva.data.paths import resolve_data_folder
+from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 
 TIMEOUT = 30.0
@@ -20,10 +20,10 @@ ATTEMPTS = 3
 """Connections in a row that may break before we give up; each continues where the last ended."""
 MAX_BYTES = 2 * 2**30
 _BLOCK = 2**18
-_LOST = (URLError, http.client.HTTPException, ConnectionError, TimeoutError)
+_CONNECTION_ERRORS = (URLError, http.client.HTTPException, ConnectionError, TimeoutError)
 
 
-class Remote(NamedTuple):
+class RemoteFile(NamedTuple):
     """A published file."""
 
     url: str
@@ -36,16 +36,18 @@ class Remote(NamedTuple):
 
 
 _LAKE = "https://github.com/brendenlake/omniglot/raw/master/python/"
-REMOTES = {
+REMOTE_FILES = {
     "omniglot": (
-        Remote(_LAKE + "images_background.zip", "68d2efa1b9178cc56df9314c21c6e718"),
-        Remote(_LAKE + "images_evaluation.zip", "6b91aef0f799c5bb55b94e3f2daec811"),
+        RemoteFile(_LAKE + "images_background.zip", "68d2efa1b9178cc56df9314c21c6e718"),
+        RemoteFile(_LAKE + "images_evaluation.zip", "6b91aef0f799c5bb55b94e3f2daec811"),
     ),
     "omniglot-burda": (
-        Remote("https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat", None),
+        RemoteFile(
+            "https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat", None
+        ),
     ),
     "cifar10": (
-        Remote(
+        RemoteFile(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
             "c32a1d4ab5d03f1284b67883e8d87530",
         ),
@@ -53,7 +55,7 @@ REMOTES = {
 }
 
 
-class Fetched(NamedTuple):
+class FetchedFile(NamedTuple):
     """What became of one file."""
 
     path: Path
@@ -63,55 +65,54 @@ class Fetched(NamedTuple):
 
 def fetch(
     name: str,
-    data: Path | str | None = None,
     *,
+    data_folder: Path | str | None = None,
     mirror: str | None = None,
     show_progress: bool = True,
-) -> list[Fetched]:
+) -> list[FetchedFile]:
     """Download a data set's files into the data folder. A file that is there already is kept.
 
     Args:
         name: omniglot, omniglot-burda or cifar10.
-        data: the folder to put them in; by default KANERVA_DATA, else ./data.
+        data_folder: the folder to put them in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         show_progress: a bar on stderr, if that is a terminal.
 
     """
     if name == "glyphs":
         return []
-    if name not in REMOTES:
-        raise unknown("name", name, tuple(REMOTES))
+    check_one_of("name", name, REMOTE_FILES)
     if mirror is not None and not re.match(r"https?://", mirror):
         raise KanervaError(
             "mirror",
             expected="an address that begins with http:// or https://",
             got=repr(mirror),
-            fix="Files on this machine need no download: say where they are with --data.",
+            fix="Files on this machine need no download: say where they are with --data-folder.",
         )
-    folder = data_folder(data)
+    folder = resolve_data_folder(data_folder)
     folder.mkdir(parents=True, exist_ok=True)
     results = []
-    for remote in REMOTES[name]:
+    for remote in REMOTE_FILES[name]:
         if mirror is not None:
             remote = remote._replace(url=f"{mirror.rstrip('/')}/{remote.filename}")
         results.append(download(remote, folder, show_progress=show_progress))
     return results
 
 
-def download(remote: Remote, folder: Path, *, show_progress: bool = True) -> Fetched:
+def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) -> FetchedFile:
     """One file, by way of FILE.part, which a later call continues."""
     path = folder / remote.filename
     if path.exists():
         same = remote.md5 is None or _md5(path) == remote.md5
         note = "" if same else ", with another checksum than the published file"
-        return Fetched(path, "already there" + note)
+        return FetchedFile(path, "already there" + note)
     part = path.with_name(path.name + ".part")
     for attempt in range(1, ATTEMPTS + 1):
         before = _size(part)
         try:
-            _continue(remote, part, show_progress)
+            _resume(remote, part, show_progress)
             break
-        except _LOST as error:
+        except _CONNECTION_ERRORS as error:
             stuck = _size(part) <= before
             if attempt == ATTEMPTS or (stuck and isinstance(error, URLError)):
                 raise _failed(remote, path, part, error) from None
@@ -125,10 +126,10 @@ def download(remote: Remote, folder: Path, *, show_progress: bool = True) -> Fet
         )
     os.replace(part, path)
     checked = "checksum right" if remote.md5 else "no checksum is published"
-    return Fetched(path, f"downloaded, {checked}")
+    return FetchedFile(path, f"downloaded, {checked}")
 
 
-def _continue(remote: Remote, part: Path, show: bool) -> None:
+def _resume(remote: RemoteFile, part: Path, show: bool) -> None:
     """Append what is missing to the part, or begin anew where the server cannot continue."""
     start = _size(part)
     headers = {"User-Agent": "kanerva"} | ({"Range": f"bytes={start}-"} if start else {})
@@ -140,7 +141,7 @@ def _continue(remote: Remote, part: Path, show: bool) -> None:
         if error.code == 416 and start:  # nothing after what we have: all of it, or too much
             if whole is None or int(whole[1]) != start:
                 part.unlink()
-                _continue(remote, part, show)
+                _resume(remote, part, show)
             return
         raise
     with response:
@@ -152,7 +153,9 @@ def _continue(remote: Remote, part: Path, show: bool) -> None:
         end = None if length is None else start + int(length)
         with (
             part.open("ab" if continues else "wb") as file,
-            bar(remote.filename, total=end, done=start, show=show, in_bytes=True) as advance,
+            progress_bar(
+                remote.filename, total=end, done=start, show=show, in_bytes=True
+            ) as advance,
         ):
             while block := response.read(_BLOCK):
                 if file.tell() + len(block) > MAX_BYTES:
@@ -170,7 +173,7 @@ def _continue(remote: Remote, part: Path, show: bool) -> None:
         raise ConnectionError(f"the connection ended after {_size(part):,} of {end:,} bytes")
 
 
-def _failed(remote: Remote, path: Path, part: Path, error: Exception) -> KanervaError:
+def _failed(remote: RemoteFile, path: Path, part: Path, error: Exception) -> KanervaError:
     kept = f"; {_size(part):,} bytes are kept and will be continued" if _size(part) else ""
     return KanervaError(
         remote.url,

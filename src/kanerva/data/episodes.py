@@ -3,12 +3,13 @@
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer
 from kanerva.data.dataset import Dataset
 from kanerva.errors import KanervaError
 
 THRESHOLD = 20
 """Of 255: the paper's binarisation of Omniglot (section 4.2, footnote)."""
-_MANY = 2**31 - 1
+_LARGEST_INT32 = 2**31 - 1
 
 
 class EpisodeSampler:
@@ -19,7 +20,7 @@ class EpisodeSampler:
     """
 
     def __init__(self, dataset: Dataset, *, num_items: int, num_classes: int | None = None) -> None:
-        _at_least_one("num_items", num_items)
+        check_integer("num_items", num_items, fix="The paper's episodes have 32 items.")
         self.dataset = dataset
         self.num_items = num_items
         self.num_classes = num_classes
@@ -28,20 +29,17 @@ class EpisodeSampler:
 
     def _index_classes(self, num_classes: int) -> None:
         """Image numbers sorted by class, and where each class that occurs begins among them."""
-        _at_least_one("num_classes", num_classes)
         self._by_class = self.dataset.labels.argsort(stable=True)
         present, counts = self.dataset.labels.unique(return_counts=True)
         self._counts = counts
         self._starts = counts.cumsum(0) - counts
-        limit = min(len(present), self.num_items)
-        if num_classes > limit:
-            raise KanervaError(
-                "num_classes",
-                expected=f"at most {limit} (the split has images of {len(present)} classes, "
-                f"an episode has {self.num_items} items)",
-                got=str(num_classes),
-                fix="Draw from fewer classes, or make episodes longer.",
-            )
+        check_integer(
+            "num_classes",
+            num_classes,
+            at_most=min(len(present), self.num_items),
+            fix=f"The split has images of {len(present)} classes, and an episode has "
+            f"{self.num_items} items: it cannot hold more classes than either.",
+        )
 
     def sample(self, num_episodes: int, *, generator: torch.Generator | None = None) -> Tensor:
         """Images (B, T, channels, H, W) in float32: 0 or 1 for Bernoulli, [0, 1) for Gaussian.
@@ -61,7 +59,9 @@ class EpisodeSampler:
 
     def _draw(self, num_episodes: int, generator: torch.Generator | None) -> Tensor:
         """Image numbers (B, T)."""
-        _at_least_one("num_episodes", num_episodes)
+        check_integer(
+            "num_episodes", num_episodes, fix="Pass how many episodes to draw, for example 16."
+        )
         device = self.dataset.device
         if generator is not None and generator.device.type != device.type:
             raise KanervaError(
@@ -79,7 +79,7 @@ class EpisodeSampler:
         turns = torch.rand(shape, generator=generator, device=device).argsort(-1)
         chosen = classes.gather(-1, turns % self.num_classes)
         # The remainder favours no image by more than one part in 2^31 / count.
-        item = torch.randint(_MANY, shape, generator=generator, device=device)
+        item = torch.randint(_LARGEST_INT32, shape, generator=generator, device=device)
         return self._by_class[self._starts[chosen] + item % self._counts[chosen]]
 
     def _pixels(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -90,13 +90,3 @@ class EpisodeSampler:
             return (images > THRESHOLD).float()
         noise = torch.rand(images.shape, generator=generator, device=images.device)
         return (noise < images.float() / 255).float()
-
-
-def _at_least_one(argument: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise KanervaError(
-            argument,
-            expected="a whole number of at least 1",
-            got=repr(value),
-            fix="Count from 1.",
-        )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kanerva.data.collection import Collection, in_order, seeded_parts
-from kanerva.data.files import list_folder, read_files
-from kanerva.data.pictures import on_light_paper, open_image, to_array
+from kanerva.data.archives import list_folder, read_files
+from kanerva.data.image_arrays import ImageArrays, random_split, sort_by_split
+from kanerva.data.image_files import has_light_background, open_image, to_array
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
@@ -28,7 +28,7 @@ def is_grey(folder: Path) -> bool:
     return open_image(path.read_bytes(), str(path)).mode in _GREY_MODES
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
     """Classes are sub-folders. `train` and `test` are used where both exist, else a seeded fifth
     is for test; a seeded tenth of the rest is for validation.
     """
@@ -59,16 +59,16 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     class_of = {name: number for number, name in enumerate(class_names)}
     stack = np.stack(images)
     encoding = f"image files, Pillow resized to {size} x {size}"
-    if grey and on_light_paper(stack):
+    if grey and has_light_background(stack):
         stack, encoding = 255 - stack, f"{encoding}, dark ink on light paper inverted"
-    collection = Collection(
+    arrays = ImageArrays(
         images=stack,
         labels=np.array([class_of[name] for name in classes]),
-        sizes=(0, 0, 0),
+        split_sizes=(0, 0, 0),
         class_names=tuple(class_names),
         encoding=encoding,
     )
-    return in_order(collection, seeded_parts(is_test, len(images)))
+    return sort_by_split(arrays, random_split(is_test, len(images)))
 
 
 def _image_files(folder: Path) -> list[str]:

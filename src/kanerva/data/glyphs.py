@@ -8,18 +8,18 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from kanerva.data.collection import FIT, TEST, VALID, Collection, in_order
 from kanerva.data.hershey import Glyph, draw_strokes, glyphs
-from kanerva.data.pictures import FILTER
+from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, sort_by_split
+from kanerva.data.image_files import RESAMPLING
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
 NUM_FIT, NUM_VALID, NUM_TEST = 10, 2, 4
 """Drawings of each glyph."""
 SIZE = 28
-FINER = 4
+OVERSAMPLING = 4
 """Drawn this many times larger, then down-sampled as Omniglot is."""
-PENS = (2, 3, 3, 4)
+PEN_WIDTHS = (2, 3, 3, 4)
 """Widths at that size: Omniglot's strokes are about 3 wide at its own size of 105."""
 BLOCK = 1024
 """Drawings whose points are moved together."""
@@ -30,19 +30,19 @@ def find(folder: Path) -> list[Path]:
     return []
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
     """The same drawings each time, by a fixed seed."""
     each = NUM_FIT + NUM_VALID + NUM_TEST
     labels = np.repeat(np.arange(len(glyphs())), each)
-    collection = Collection(
+    arrays = ImageArrays(
         images=_render(labels, seed=0, size=size, show_progress=show_progress),
         labels=labels,
-        sizes=(0, 0, 0),
+        split_sizes=(0, 0, 0),
         class_names=tuple(glyph.name for glyph in glyphs()),
         encoding="Hershey letterforms drawn with a jittered pen, Pillow down-sampled",
     )
     parts = np.repeat([FIT, VALID, TEST], [NUM_FIT, NUM_VALID, NUM_TEST])
-    return in_order(collection, np.tile(parts, len(glyphs())))
+    return sort_by_split(arrays, np.tile(parts, len(glyphs())))
 
 
 def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZE) -> Tensor:
@@ -62,7 +62,7 @@ def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZ
 def _render(numbers: np.ndarray, *, seed: int, size: int, show_progress: bool) -> np.ndarray:
     images = np.empty((len(numbers), 1, size, size), np.uint8)
     generator = np.random.default_rng(seed)
-    canvas = size * FINER
+    canvas = size * OVERSAMPLING
     starts = range(0, len(numbers), BLOCK)
     with tracked(starts, total=len(starts), description="glyphs", show=show_progress) as blocks:
         for start in blocks:
@@ -70,7 +70,7 @@ def _render(numbers: np.ndarray, *, seed: int, size: int, show_progress: bool) -
             for number, (glyph, points, width) in enumerate(drawings, start=start):
                 picture = Image.new("L", (canvas, canvas))
                 draw_strokes(picture, points, glyph.ends, width)
-                images[number, 0] = np.asarray(picture.resize((size, size), FILTER))
+                images[number, 0] = np.asarray(picture.resize((size, size), RESAMPLING))
     return images
 
 
@@ -83,7 +83,7 @@ def _drawings(
     of = np.repeat(np.arange(len(chosen)), counts)
     points = np.concatenate([glyph.points for glyph in chosen])
     points = points + _wobble(points, of, len(chosen), generator)
-    points = np.einsum("pij,pj->pi", _hands(len(chosen), generator)[of], points)
+    points = np.einsum("pij,pj->pi", _random_transforms(len(chosen), generator)[of], points)
     starts = np.cumsum([0, *counts[:-1]])
     low = np.minimum.reduceat(points, starts)
     high = np.maximum.reduceat(points, starts)
@@ -92,13 +92,13 @@ def _drawings(
     place = np.clip(0.12 * generator.standard_normal(room.shape), -room, room)
     points = points + (place - (low + high) / 2)[of]
     pixels = np.split((points + 1) * (canvas / 2), starts[1:])
-    widths = generator.choice(PENS, len(chosen)) * canvas / (SIZE * FINER)
+    widths = generator.choice(PEN_WIDTHS, len(chosen)) * canvas / (SIZE * OVERSAMPLING)
     return list(
         zip(chosen, pixels, np.maximum(widths.round(), 1).astype(int).tolist(), strict=True)
     )
 
 
-def _hands(count: int, generator: np.random.Generator) -> np.ndarray:
+def _random_transforms(count: int, generator: np.random.Generator) -> np.ndarray:
     """Random matrices (count, 2, 2): a size, a stretch, a slant and a turn."""
     size = generator.uniform(0.5, 0.78, count)
     stretch = np.exp(0.1 * generator.standard_normal(count))

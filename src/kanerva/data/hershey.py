@@ -10,9 +10,9 @@ PLAIN_FONTS = ("futural", "rowmans", "greeks", "cursive", "scripts", "japanese",
 """Looked at first, so that of letters that look alike the one with the fewest strokes stays."""
 CAP_HEIGHT = 21
 """Of a capital letter in font units. Smaller glyphs (a full stop) are not blown up to its size."""
-ALIKE = 0.97
+MAX_SIMILARITY = 0.97
 """Cosine of two blurred pictures from which on one of them is left out."""
-STEP = 0.15
+MAX_SEGMENT = 0.15
 """Longest piece of a stroke, as a part of half a glyph's extent: so that lines can bend."""
 
 
@@ -41,7 +41,7 @@ def glyphs() -> tuple[Glyph, ...]:
             strokes = [stroke for stroke in glyph.strokes if len(stroke) > 1]
             if strokes:
                 every.append(_glyph(f"{font}/{character}", strokes))
-    return tuple(every[number] for number in _unlike(every))
+    return tuple(every[number] for number in _without_lookalikes(every))
 
 
 def _glyph(name: str, strokes: list[list[tuple[int, int]]]) -> Glyph:
@@ -49,25 +49,25 @@ def _glyph(name: str, strokes: list[list[tuple[int, int]]]) -> Glyph:
     low, high = every.min(0), every.max(0)
     scale = 2 / max(*(high - low), 0.75 * CAP_HEIGHT)
     centre = (low + high) / 2
-    pieces = [_divided((np.asarray(stroke, float) - centre) * scale) for stroke in strokes]
+    pieces = [_subdivided((np.asarray(stroke, float) - centre) * scale) for stroke in strokes]
     ends = np.cumsum([len(piece) for piece in pieces]).tolist()
     return Glyph(name, np.concatenate(pieces), tuple(ends))
 
 
-def _divided(stroke: np.ndarray) -> np.ndarray:
-    """The same line through more points, none further than STEP from the next."""
+def _subdivided(stroke: np.ndarray) -> np.ndarray:
+    """The same line through more points, none further than MAX_SEGMENT from the next."""
     length = np.hypot(*np.diff(stroke, axis=0).T)
-    counts = np.maximum(np.ceil(length / STEP), 1)
+    counts = np.maximum(np.ceil(length / MAX_SEGMENT), 1)
     knots = np.concatenate([[0], np.cumsum(counts)])
     at = np.arange(knots[-1] + 1)
     return np.stack([np.interp(at, knots, column) for column in stroke.T], axis=1)
 
 
-def _unlike(every: list[Glyph]) -> list[int]:
+def _without_lookalikes(every: list[Glyph]) -> list[int]:
     """Numbers of glyphs none of which looks like an earlier one."""
     pictures = np.stack([_blurred(glyph) for glyph in every]).reshape(len(every), -1)
     pictures /= np.linalg.norm(pictures, axis=1, keepdims=True)
-    alike = pictures @ pictures.T > ALIKE
+    alike = pictures @ pictures.T > MAX_SIMILARITY
     kept: list[int] = []
     for number in range(len(every)):
         if not alike[number, kept].any():

@@ -9,43 +9,44 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer, check_one_of
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
-from kanerva.data.collection import Collection
-from kanerva.data.dataset import SPLITS, Dataset, check_likelihood, unknown
-from kanerva.data.places import data_folder
+from kanerva.data.dataset import SPLITS, Dataset, check_likelihood
+from kanerva.data.image_arrays import ImageArrays
+from kanerva.data.paths import resolve_data_folder
 from kanerva.errors import KanervaError
 
 
-class Source(NamedTuple):
+class DatasetReader(NamedTuple):
     """How a data set is found and read, and what it is when nothing else is asked for."""
 
     find: Callable[[Path], list[Path]]
     """Its files in the data folder, or an error that says what to put there."""
-    read: Callable[..., Collection]
+    read: Callable[..., ImageArrays]
     size: int
     grey: bool
     likelihood: str
     binarisation: str
     """With a Bernoulli likelihood."""
-    any_size: bool
+    resizable: bool
     """Whether its images can be made at another size."""
 
 
-SOURCES = {
-    "omniglot": Source(
-        omniglot.find, omniglot.read, 28, True, "bernoulli", "threshold20", any_size=True
+READERS = {
+    "omniglot": DatasetReader(
+        omniglot.find, omniglot.read, 28, True, "bernoulli", "threshold20", resizable=True
     ),
-    "omniglot-burda": Source(
-        burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", any_size=False
+    "omniglot-burda": DatasetReader(
+        burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", resizable=False
     ),
-    "cifar10": Source(
-        cifar10.find, cifar10.read, cifar10.SIZE, False, "gaussian", "stochastic", any_size=False
+    "cifar10": DatasetReader(
+        cifar10.find, cifar10.read, cifar10.SIZE, False, "gaussian", "stochastic", resizable=False
     ),
-    "glyphs": Source(
-        glyphs.find, glyphs.read, glyphs.SIZE, True, "bernoulli", "threshold20", any_size=True
+    "glyphs": DatasetReader(
+        glyphs.find, glyphs.read, glyphs.SIZE, True, "bernoulli", "threshold20", resizable=True
     ),
 }
-DATASETS = tuple(SOURCES)
+DATASETS = tuple(READERS)
 """Names that `load_dataset` knows; it takes the path of a folder of images, too."""
 MAX_SIZE = 1024
 
@@ -54,7 +55,7 @@ def load_dataset(
     name: str,
     split: str,
     *,
-    data: Path | str | None = None,
+    data_folder: Path | str | None = None,
     binarisation: str | None = None,
     size: int | None = None,
     grey: bool | None = None,
@@ -66,7 +67,7 @@ def load_dataset(
     Args:
         name: one of `DATASETS`, or a path to a folder of images.
         split: train, test, or fit and valid, the two parts of train.
-        data: the folder with the archives; by default KANERVA_DATA, else ./data.
+        data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default what the data set is known with.
         size: height and width; 28 and for colour 32 unless told.
         grey: for a folder: grey or colour; by default as its first image.
@@ -74,23 +75,22 @@ def load_dataset(
         show_progress: a bar on stderr while files are read, if that is a terminal.
 
     """
-    if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
-    source, where = _source(name, data, grey, likelihood)
-    likelihood = likelihood or source.likelihood
+    check_one_of("split", split, SPLITS)
+    reader, where = _reader(name, data_folder, grey, likelihood)
+    likelihood = likelihood or reader.likelihood
     if binarisation is None:
-        binarisation = source.binarisation if likelihood == "bernoulli" else "none"
+        binarisation = reader.binarisation if likelihood == "bernoulli" else "none"
     check_likelihood(likelihood, binarisation)
-    size = _checked_size(name, source, size)
-    _check_grey(name, source, grey)
-    files = source.find(where)
-    title = name if name in SOURCES else where.name
-    part = _read_or_recall(title, source, files, split, size, show_progress)
+    size = _checked_size(name, reader, size)
+    _check_grey(name, reader, grey)
+    files = reader.find(where)
+    title = name if name in READERS else where.name
+    part = _read_split(title, reader, files, split, size, show_progress)
     if len(part.images) == 0:
         raise KanervaError(
             "split",
             expected=f"images for {split}",
-            got=f"none of the {sum(part.sizes)} in {title}",
+            got=f"none of the {sum(part.split_sizes)} in {title}",
             fix="Add images, or choose another split.",
         )
     return Dataset(
@@ -107,12 +107,12 @@ def load_dataset(
     )
 
 
-def _source(
-    name: str, data: Path | str | None, grey: bool | None, likelihood: str | None
-) -> tuple[Source, Path]:
+def _reader(
+    name: str, data_folder: Path | str | None, grey: bool | None, likelihood: str | None
+) -> tuple[DatasetReader, Path]:
     """How to read the data set, and the folder to look in."""
-    if name in SOURCES:
-        return SOURCES[name], data_folder(data)
+    if name in READERS:
+        return READERS[name], resolve_data_folder(data_folder)
     path = Path(name).expanduser()
     if not path.is_dir():
         if path.exists() or len(path.parts) > 1:
@@ -122,50 +122,60 @@ def _source(
                 got=f"{name!r}, a file" if path.exists() else f"{name!r}, which is not there",
                 fix="Check the path; archives are named by what they hold, as in `omniglot`.",
             )
-        raise unknown("name", name, DATASETS)
+        check_one_of(
+            "name",
+            name,
+            DATASETS,
+            fix="Choose one of these, or pass the path of a folder of images.",
+        )
     path = path.resolve()
     if grey is None:
         grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path))
     likelihood = likelihood or ("bernoulli" if grey else "gaussian")
     size = 28 if likelihood == "bernoulli" else 32
-    return Source(folder.find, folder.read, size, grey, likelihood, "stochastic", True), path
+    return DatasetReader(folder.find, folder.read, size, grey, likelihood, "stochastic", True), path
 
 
-def _checked_size(name: str, source: Source, size: int | None) -> int:
-    if size is None or size == source.size:
-        return source.size
-    whole = isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_SIZE
-    if whole and source.any_size:
-        return size
-    raise KanervaError(
+def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
+    if size is None or size == reader.size:
+        return reader.size
+    if not reader.resizable:
+        raise KanervaError(
+            "size",
+            expected=str(reader.size),
+            got=repr(size),
+            fix=f"{name} comes only at {reader.size} x {reader.size} pixels.",
+        )
+    check_integer(
         "size",
-        expected=f"a whole number from 1 to {MAX_SIZE}" if source.any_size else str(source.size),
-        got=repr(size),
-        fix=f"{name} comes at {source.size} x {source.size}.",
+        size,
+        at_most=MAX_SIZE,
+        fix=f"The usual size of {name} is {reader.size} x {reader.size} pixels.",
     )
+    return size
 
 
-def _check_grey(name: str, source: Source, grey: bool | None) -> None:
-    if grey is not None and grey != source.grey:
+def _check_grey(name: str, reader: DatasetReader, grey: bool | None) -> None:
+    if grey is not None and grey != reader.grey:
         raise KanervaError(
             "grey",
-            expected=str(source.grey),
+            expected=str(reader.grey),
             got=str(grey),
-            fix=f"{name} is {'grey' if source.grey else 'in colour'}; "
+            fix=f"{name} is {'grey' if reader.grey else 'in colour'}; "
             "only folders of images can be read either way.",
         )
 
 
-def _read_or_recall(
-    title: str, source: Source, files: list[Path], split: str, size: int, show_progress: bool
-) -> Collection:
+def _read_split(
+    title: str, reader: DatasetReader, files: list[Path], split: str, size: int, show_progress: bool
+) -> ImageArrays:
     """One split, from the cache if it is there."""
     safe = re.sub(r"[^\w.-]", "_", title)
-    path = cache.cache_path(safe, files, size=size, grey=source.grey)
+    path = cache.cache_path(safe, files, size=size, grey=reader.grey)
     part = cache.load(path, split)
     if part is not None:
         return part
-    whole = source.read(files, size=size, grey=source.grey, show_progress=show_progress)
+    whole = reader.read(files, size=size, grey=reader.grey, show_progress=show_progress)
     cache.store(path, whole)
     start, stop = whole.bounds(split)
     return whole._replace(

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageChops
 
-from kanerva.data.collection import FIT, TEST, VALID, Collection, in_order
-from kanerva.data.files import read_files
-from kanerva.data.pictures import FILTER, open_image
-from kanerva.data.places import first_of, missing
+from kanerva.data.archives import read_files
+from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, sort_by_split
+from kanerva.data.image_files import RESAMPLING, open_image
+from kanerva.data.paths import first_of, missing_files
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
@@ -31,12 +31,12 @@ def find(folder: Path) -> list[Path]:
         names = [home + part + suffix for home in _HOMES for suffix in (".zip", "")]
         source = first_of(folder, *names)
         if source is None:
-            raise missing("omniglot", folder, f"{part}.zip, or the folder {part},")
+            raise missing_files("omniglot", folder, f"{part}.zip, or the folder {part},")
         sources.append(source)
     return sources
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> Collection:
+def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
     """Every drawing, ink as 255, down-sampled to `size` x `size` and still grey."""
     images: dict[tuple[str, str, int], np.ndarray] = {}
     for part, source in zip(NUM_CHARACTERS, sources, strict=True):
@@ -55,7 +55,7 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
 def _shrink(image: Image.Image, size: int) -> np.ndarray:
     """The paper's recipe (section 4.2, footnote) but for the threshold, which episodes apply."""
     inverted = ImageChops.invert(image.convert("L"))
-    return np.asarray(inverted.resize((size, size), FILTER))
+    return np.asarray(inverted.resize((size, size), RESAMPLING))
 
 
 def _check_complete(source: Path, part: str, keys: list[tuple[str, str, int]]) -> None:
@@ -80,7 +80,7 @@ def _check_complete(source: Path, part: str, keys: list[tuple[str, str, int]]) -
     )
 
 
-def _collect(images: dict[tuple[str, str, int], np.ndarray]) -> Collection:
+def _collect(images: dict[tuple[str, str, int], np.ndarray]) -> ImageArrays:
     keys = sorted(images)
     class_names = list(dict.fromkeys(character for _, character, _ in keys))
     alphabet_names = list(dict.fromkeys(name.split("/")[0] for name in class_names))
@@ -89,13 +89,13 @@ def _collect(images: dict[tuple[str, str, int], np.ndarray]) -> Collection:
     drawers = np.array([drawer for *_, drawer in keys])
     parts = np.where(drawers <= LAST_FIT_DRAWER, FIT, VALID)
     parts[drawers > LAST_TRAIN_DRAWER] = TEST
-    collection = Collection(
+    arrays = ImageArrays(
         images=np.stack([images[key] for key in keys])[:, None],
         labels=np.array([class_of[character] for _, character, _ in keys]),
-        sizes=(0, 0, 0),
+        split_sizes=(0, 0, 0),
         class_names=tuple(class_names),
         encoding="original PNG, Pillow down-sampled",
         alphabets=np.array([alphabet_of[character.split("/")[0]] for _, character, _ in keys]),
         drawers=drawers,
     )
-    return in_order(collection, parts)
+    return sort_by_split(arrays, parts)

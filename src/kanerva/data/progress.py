@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 @contextmanager
-def bar(
+def progress_bar(
     description: str, *, total: int | None, show: bool, done: int = 0, in_bytes: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """A bar that goes away at the end, however that comes; silent where nobody is looking.
@@ -45,5 +45,5 @@ def tracked(
             yield item
             advance(1)
 
-    with bar(description, total=total, show=show) as advance:
+    with progress_bar(description, total=total, show=show) as advance:
         yield counted()

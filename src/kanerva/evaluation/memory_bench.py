@@ -19,8 +19,8 @@ from rich.progress import Progress
 from rich.table import Table
 from torch import Tensor
 
+from kanerva.atomic import write_atomically
 from kanerva.evaluation import approximations
-from kanerva.files import write_atomically
 from kanerva.memory import Evidence, MemoryState, condition, predict, recall
 
 

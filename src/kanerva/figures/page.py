@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from kanerva.atomic import write_atomically
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import broken, load_results
-from kanerva.files import write_atomically
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;

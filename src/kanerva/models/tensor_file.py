@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
-from kanerva.files import write_atomically
 
 SCHEMA = 2
 """Schema 1 had no checksum and other names for the parameters of a model."""

@@ -1,7 +1,7 @@
 """Kanerva's (1988) sparse distributed memory: bits, hard addresses, counters; and its theory."""
 
-from kanerva.sparse.circles import radius_for
-from kanerva.sparse.memory import SparseMemory, SparseReading
+from kanerva.sparse.hamming_balls import radius_for
+from kanerva.sparse.memory import SparseMemory, SparseReadResult
 from kanerva.sparse.sizes import Sizes
 
-__all__ = ["Sizes", "SparseMemory", "SparseReading", "radius_for"]
+__all__ = ["Sizes", "SparseMemory", "SparseReadResult", "radius_for"]

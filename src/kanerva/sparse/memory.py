@@ -9,17 +9,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 from kanerva.sparse.bits import check_bits
-from kanerva.sparse.hamming import Indices, Points, plain
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.sparse.hamming import HammingIndex, Indices, as_numpy_on_cpu
+from kanerva.sparse.sizes import Sizes
 
-GATHERED = 1 << 22
+COUNTERS_AT_ONCE = 1 << 22
 """Counters looked at together: 16 MB."""
 
 
-class SparseReading(NamedTuple):
-    """What came back for queries (..., D)."""
+class SparseReadResult(NamedTuple):
+    """What came back for cues (..., D)."""
 
     bits: Tensor
     """(..., C), bool: one where a sum is positive."""
@@ -35,13 +36,13 @@ class SparseMemory:
     """K fixed addresses, each with a whole-number counter for every bit of data.
 
     A pattern is added to the counters of every address within `radius` bits of it, as +1 and -1;
-    reading adds the counters of the addresses within `radius` of the query (Kanerva 1988; appendix
+    reading adds the counters of the addresses within `radius` of the cue (Kanerva 1988; appendix
     app:review of the paper). Unlike the Bayesian memory, this one changes in place: its counters
     are many, and a write touches few of them.
     """
 
-    def __init__(self, addresses: Tensor, *, radius: int, data_bits: int | None = None) -> None:
-        """Given addresses (K, D) of bits; `data_bits` is C where data are not addresses."""
+    def __init__(self, addresses: Tensor, *, radius: int, num_data_bits: int | None = None) -> None:
+        """Given addresses (K, D) of bits; `num_data_bits` is C where data are not addresses."""
         bits = check_bits("addresses", addresses, None, None)
         if bits.dim() != 2:
             raise KanervaError(
@@ -51,14 +52,18 @@ class SparseMemory:
                 fix="SparseMemory.random(num_addresses, num_bits, radius=...) draws them.",
             )
         self.sizes = Sizes(bits.shape[0], bits.shape[1], radius)
-        self.data_bits = self.sizes.num_bits if data_bits is None else data_bits
-        check_count("data_bits", self.data_bits)
-        self.counters = torch.zeros(
-            len(bits), self.data_bits, dtype=torch.int32, device=bits.device
+        self.num_data_bits = self.sizes.num_bits if num_data_bits is None else num_data_bits
+        check_integer(
+            "num_data_bits",
+            self.num_data_bits,
+            fix="Pass how many bits a pattern has, or None for as many as an address.",
         )
-        self.count = 0
+        self.counters = torch.zeros(
+            len(bits), self.num_data_bits, dtype=torch.int32, device=bits.device
+        )
+        self.num_written = 0
         """Patterns written so far."""
-        self._points = Points(bits.clone())  # nobody else may change them
+        self._index = HammingIndex(bits.clone())  # nobody else may change them
 
     @classmethod
     def random(
@@ -67,7 +72,7 @@ class SparseMemory:
         num_bits: int,
         *,
         radius: int,
-        data_bits: int | None = None,
+        num_data_bits: int | None = None,
         generator: torch.Generator | None = None,
         device: torch.device | str = "cpu",
     ) -> "SparseMemory":
@@ -80,12 +85,12 @@ class SparseMemory:
             generator=generator,
             device=generator.device if generator else "cpu",
         )
-        return cls(drawn.to(device), radius=radius, data_bits=data_bits)
+        return cls(drawn.to(device), radius=radius, num_data_bits=num_data_bits)
 
     @property
     def addresses(self) -> Tensor:
         """(K, D), bool."""
-        return self._points.bits
+        return self._index.bits
 
     def write(self, patterns: Tensor, *, at: Tensor | None = None) -> Tensor:
         """Add patterns (..., C) at themselves, or at other bits (..., D): M_k <- M_k + w_k x.
@@ -93,13 +98,13 @@ class SparseMemory:
         Writing again goes on; the order does not matter. Returns how many addresses took each
         pattern: one that none took is lost, and the radius too small.
         """
-        data = check_bits("patterns", patterns, self.data_bits, self.counters.device)
+        data = check_bits("patterns", patterns, self.num_data_bits, self.counters.device)
         if at is None:
-            if self.data_bits != self.sizes.num_bits:
+            if self.num_data_bits != self.sizes.num_bits:
                 raise KanervaError(
                     "at",
                     expected=f"where to write: {self.sizes.num_bits} bits for each pattern",
-                    got=f"None, and patterns of {self.data_bits} bits are no addresses",
+                    got=f"None, and patterns of {self.num_data_bits} bits are no addresses",
                     fix="Pass write(patterns, at=bits).",
                 )
             at = data
@@ -111,70 +116,72 @@ class SparseMemory:
                 got=str(tuple(where.shape[:-1])),
                 fix="Give one row of bits for each pattern.",
             )
-        signs = data.reshape(-1, self.data_bits).to(torch.int8).mul_(2).sub_(1)
-        counters, rows, num_active = plain(self.counters), plain(signs), []
+        signs = data.reshape(-1, self.num_data_bits).to(torch.int8).mul_(2).sub_(1)
+        counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(signs), []
         places = where.reshape(-1, self.sizes.num_bits)
         for row, active in zip(rows, self._active(places), strict=True):
             for some in self._parts(active):
                 counters[some] += row
             num_active.append(len(active))
-        self.count += len(rows)
+        self.num_written += len(rows)
         taken = torch.tensor(num_active, dtype=torch.int64, device=data.device)
         return taken.reshape(data.shape[:-1])
 
-    def read(self, queries: Tensor, *, iterations: int = 1, steps: bool = False) -> SparseReading:
-        """What the memory holds for queries (..., D): x = 1 where sum_k w_k M_k > 0.
+    def read(self, cues: Tensor, *, num_readings: int = 1, steps: bool = False) -> SparseReadResult:
+        """What the memory holds for cues (..., D): x = 1 where sum_k w_k M_k > 0.
 
-        With more iterations, what was read is the next query. `steps` keeps the bits of each.
+        With more readings, what was read is the next cue. `steps` keeps the bits of each.
         """
-        check_count(
-            "iterations", iterations, fix="One reading is iterations=1; more of them repair more."
+        check_integer(
+            "num_readings",
+            num_readings,
+            fix="One reading is num_readings=1; more of them repair more.",
         )
-        if self.count == 0:
+        if self.num_written == 0:
             raise KanervaError(
                 "memory",
                 expected="something written before it is read",
                 got="an empty memory",
                 fix="Call memory.write(patterns) first.",
             )
-        if iterations > 1 and self.data_bits != self.sizes.num_bits:
+        if num_readings > 1 and self.num_data_bits != self.sizes.num_bits:
             raise KanervaError(
-                "iterations",
+                "num_readings",
                 expected="1 where data are not addresses",
-                got=f"{iterations}, with data of {self.data_bits} bits",
+                got=f"{num_readings}, with data of {self.num_data_bits} bits",
                 fix="Read once, or write data of as many bits as an address has.",
             )
-        bits = check_bits("queries", queries, self.sizes.num_bits, self.counters.device)
+        bits = check_bits("cues", cues, self.sizes.num_bits, self.counters.device)
         asked, shape = bits.reshape(-1, self.sizes.num_bits), bits.shape[:-1]
         sums, num_active = self._sums(asked)
         seen = [sums > 0]
-        for _ in range(iterations - 1):
+        for _ in range(num_readings - 1):
             moving = (seen[-1] != asked).any(1)  # what is read as it was asked stays so for ever
             asked = seen[-1]
             sums[moving], num_active[moving] = self._sums(asked[moving])
             seen = [*seen, sums > 0] if steps else [sums > 0]
-        whole = (*shape, self.data_bits)
-        return SparseReading(
+        whole = (*shape, self.num_data_bits)
+        return SparseReadResult(
             seen[-1].reshape(whole),
             sums.reshape(whole),
             num_active.reshape(shape),
             [step.reshape(whole) for step in seen] if steps else [],
         )
 
-    def _sums(self, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """For queries (Q, D) the sums of active counters, in 64 bits, and how many are active."""
-        sums = torch.zeros(len(queries), self.data_bits, dtype=torch.int64, device=queries.device)
-        counters, rows, num_active = plain(self.counters), plain(sums), []
-        for row, active in zip(rows, self._active(queries), strict=True):
+    def _sums(self, cues: Tensor) -> tuple[Tensor, Tensor]:
+        """For cues (Q, D) the sums of active counters, in 64 bits, and how many are active."""
+        sums = torch.zeros(len(cues), self.num_data_bits, dtype=torch.int64, device=cues.device)
+        counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(sums), []
+        for row, active in zip(rows, self._active(cues), strict=True):
             for some in self._parts(active):
                 row += counters[some].sum(0)
             num_active.append(len(active))
-        return sums, torch.tensor(num_active, dtype=torch.int64, device=queries.device)
+        return sums, torch.tensor(num_active, dtype=torch.int64, device=cues.device)
 
-    def _active(self, queries: Tensor) -> Iterator[Indices]:
-        return self._points.within(self.sizes.radius, queries)
+    def _active(self, cues: Tensor) -> Iterator[Indices]:
+        return self._index.within(self.sizes.radius, cues)
 
     def _parts(self, active: Indices) -> Iterator[Indices]:
-        """Addresses whose counters fit into `GATHERED`."""
-        at_once = max(1, GATHERED // self.data_bits)
+        """Addresses whose counters fit into `COUNTERS_AT_ONCE`."""
+        at_once = max(1, COUNTERS_AT_ONCE // self.num_data_bits)
         return (active[start : start + at_once] for start in range(0, len(active), at_once))

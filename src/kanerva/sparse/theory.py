@@ -10,9 +10,16 @@ import math
 import numpy as np
 import torch
 
-from kanerva.sparse.circles import log_factorials
-from kanerva.sparse.readout import SIGNS, TINY, noise_levels, ratio_of, readout_given, shares
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.sparse.hamming_balls import log_factorials
+from kanerva.sparse.readout import (
+    SIGNS,
+    TINY,
+    address_statistics,
+    mean_over_std,
+    noise_levels,
+    readout_given,
+)
+from kanerva.sparse.sizes import Sizes, check_num_bits, check_num_patterns
 
 STEPS = np.arange(-14.0, 15.0)[:, None]
 """Of half a standard deviation, or of one where that is less: they reach far into both tails."""
@@ -28,17 +35,17 @@ def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
     the variance of n in the noise, would make the tails too thick where K p is below some hundreds.
     And over how loud the other patterns are (`noise_levels`). Ties count as half.
     """
-    check_count("num_patterns", num_patterns)
-    known = shares(sizes)
+    check_num_patterns(num_patterns)
+    known = address_statistics(sizes)
     held = np.minimum(known.overlap / max(known.active, TINY), 1)
     rates = np.zeros((2, sizes.num_bits + 1))
-    numbers, chances = spread(sizes.num_addresses, np.array([known.active]))
+    numbers, chances = binomial_quadrature(sizes.num_addresses, np.array([known.active]))
     for active, chance in zip(numbers[:, 0], chances[:, 0], strict=True):
         if chance > 0:
-            shared, shared_chance = spread(int(active), held)
+            shared, shared_chance = binomial_quadrature(int(active), held)
             sums = readout_given(sizes, num_patterns, active, shared[:, None])
             for extra, weight in noise_levels(sizes, num_patterns, active):
-                ratio = ratio_of(sums._replace(var=sums.var + extra))
+                ratio = mean_over_std(sums._replace(var=sums.var + extra))
                 lost = (_phi(-SIGNS * ratio) * shared_chance[:, None]).sum(0)
                 rates += chance * weight * lost
     return rates
@@ -50,7 +57,7 @@ def fidelity(sizes: Sizes, num_patterns: int) -> np.ndarray:
     return np.stack([1 - lost, repaired])
 
 
-def growth(sizes: Sizes, num_patterns: int) -> np.ndarray:
+def distance_changes(sizes: Sizes, num_patterns: int) -> np.ndarray:
     """(D + 1,): how much farther from the pattern a reading leads, for each distance before."""
     old = np.arange(sizes.num_bits + 1)
     lost, repaired = change_rates(sizes, num_patterns)
@@ -59,22 +66,22 @@ def growth(sizes: Sizes, num_patterns: int) -> np.ndarray:
 
 def new_distances(sizes: Sizes, num_patterns: int) -> np.ndarray:
     """(D + 1,): expected distance from the pattern after one reading, for each distance before."""
-    return np.arange(sizes.num_bits + 1) + growth(sizes, num_patterns)
+    return np.arange(sizes.num_bits + 1) + distance_changes(sizes, num_patterns)
 
 
 def critical_distance(sizes: Sizes, num_patterns: int) -> float:
     """Where reading again neither repairs nor destroys: the unstable fixed point of the distance.
 
     From 0, distances settle at the lowest fixed point, the pattern as the memory holds it. The next
-    one is critical: nearer queries fall to the pattern, farther ones drift away. D / 2 if there is
-    none, so that any query finds it; 0 if distances settle only beyond D / 4, nearer to chance than
+    one is critical: nearer cues fall to the pattern, farther ones drift away. D / 2 if there is
+    none, so that any cue finds it; 0 if distances settle only beyond D / 4, nearer to chance than
     to the pattern, or stand still. Wrong bits are independent of addresses and patterns in the
-    first query only; that they stay so is an approximation. Circles overlap as much at distance
+    first cue only; that they stay so is an approximation. Circles overlap as much at distance
     2 k as at 2 k - 1, o(2 k) = o(2 k - 1), so distances grow by fits and starts: neighbours are
     taken together.
     """
     old = np.arange(sizes.num_bits // 2)
-    grown = growth(sizes, num_patterns)
+    grown = distance_changes(sizes, num_patterns)
     grown = (grown[old] + grown[old + 1]) / 2
     repaired = _first(grown < -STILL)
     if repaired is None or repaired > sizes.num_bits / 4:
@@ -97,19 +104,19 @@ def capacity(sizes: Sizes) -> int:
     return low
 
 
-def tau(num_bits: int) -> float:
+def first_order_capacity(num_bits: int) -> float:
     """Kanerva's capacity as a share of the K addresses, to first order: 0.098 for 1000 bits.
 
     A pattern comes back whole from its own address in one of two cases, Phi(rho)^D = 1/2, where
     rho^2 = K / T. So T / K = 1 / rho^2 with rho = Phi^-1(2^(-1 / D)); infinite for a single bit.
     """
-    check_count("num_bits", num_bits)
+    check_num_bits(num_bits)
     wrong = -math.expm1(-math.log(2) / num_bits)
     rho = torch.special.ndtri(torch.tensor(wrong, dtype=torch.float64)).item()
     return 1 / rho**2 if rho else math.inf
 
 
-def spread(n: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def binomial_quadrature(n: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and chances (29, ...) that stand for Bin(n, q): all that matter, or evenly spaced."""
     step = np.maximum(np.floor(np.sqrt(n * q * (1 - q)) / 2), 1)
     k = np.round(n * q) + STEPS * step

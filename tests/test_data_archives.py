@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from kanerva import KanervaError
-from kanerva.data import files, pictures
-from kanerva.data.files import read_files
+from kanerva.data import archives, image_files
+from kanerva.data.archives import read_files
 
 
 def png(value: Any = 0, size: int = 105, mode: str = "L") -> bytes:
@@ -141,19 +141,19 @@ def test_links_in_zip(tmp_path):
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])
 def test_a_file_that_grows_beyond_all_bounds(tmp_path, kind):
-    path = archive_of(tmp_path, kind, {"bomb": bytes(files.MAX_FILE + 1)})
+    path = archive_of(tmp_path, kind, {"bomb": bytes(archives.MAX_FILE + 1)})
     assert path.stat().st_size < 2**20
-    assert f"{files.MAX_FILE + 1:,} bytes" in refusal(path)
+    assert f"{archives.MAX_FILE + 1:,} bytes" in refusal(path)
 
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])
 def test_an_archive_that_grows_beyond_all_bounds(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(files, "MAX_TOTAL", 10_000)
+    monkeypatch.setattr(archives, "MAX_TOTAL", 10_000)
     path = archive_of(tmp_path, kind, {str(number): bytes(3000) for number in range(4)})
     assert "more than 10,000 bytes" in refusal(path)
-    monkeypatch.setattr(files, "MAX_TOTAL", 12_000)
+    monkeypatch.setattr(archives, "MAX_TOTAL", 12_000)
     assert len(list(read_files(path))) == 4
-    monkeypatch.setattr(files, "MAX_FILES", 3)
+    monkeypatch.setattr(archives, "MAX_FILES", 3)
     assert "3 files" in refusal(path)
 
 
@@ -186,7 +186,7 @@ def test_a_tar_header_of_absurd_size(tmp_path):
 @pytest.mark.parametrize("broken", [b"", b"GIF89a", b"%!PS-Adobe-3.0 EPSF-3.0", png()[:60]])
 def test_images_that_are_none(broken):
     with pytest.raises(KanervaError, match=r"^here\.png: expected an image \(PNG"):
-        pictures.open_image(broken, "here.png")
+        image_files.open_image(broken, "here.png")
 
 
 def test_images_with_too_many_pixels():
@@ -197,16 +197,16 @@ def test_images_with_too_many_pixels():
             data += struct.pack(">I", len(content)) + kind + content
             data += struct.pack(">I", zlib.crc32(kind + content))
         with pytest.raises(KanervaError, match="more than 100,000,000"):
-            pictures.open_image(data, "bomb.png")
+            image_files.open_image(data, "bomb.png")
 
 
 def test_pictures_become_upright_opaque_squares():
     clear = np.zeros((40, 20, 4), np.uint8)
     clear[10:30, :10] = (255, 0, 0, 255)
-    image = pictures.open_image(png(clear), "clear.png")
-    array = pictures.to_array(image, size=20, grey=False)
+    image = image_files.open_image(png(clear), "clear.png")
+    array = image_files.to_array(image, size=20, grey=False)
     assert array.shape == (3, 20, 20)  # the middle square: half red, half white
     assert array[:, 10, 2].tolist() == [255, 0, 0]
     assert array[:, 10, 18].tolist() == [255, 255, 255]
-    deep = pictures.open_image(png(np.full((9, 9), 128 * 257, np.uint16)), "deep.png")
-    assert np.unique(pictures.to_array(deep, size=5, grey=True)).tolist() == [128]
+    deep = image_files.open_image(png(np.full((9, 9), 128 * 257, np.uint16)), "deep.png")
+    assert np.unique(image_files.to_array(deep, size=5, grey=True)).tolist() == [128]

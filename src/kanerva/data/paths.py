@@ -6,9 +6,9 @@ from pathlib import Path
 from kanerva.errors import KanervaError
 
 
-def data_folder(data: Path | str | None = None) -> Path:
+def resolve_data_folder(data_folder: Path | str | None = None) -> Path:
     """The folder with the archives: as told, else KANERVA_DATA, else ./data."""
-    return Path(data or os.environ.get("KANERVA_DATA") or "data").expanduser()
+    return Path(data_folder or os.environ.get("KANERVA_DATA") or "data").expanduser()
 
 
 def cache_folder() -> Path:
@@ -21,12 +21,12 @@ def first_of(folder: Path, *names: str) -> Path | None:
     return next((folder / name for name in names if (folder / name).exists()), None)
 
 
-def missing(name: str, folder: Path, expected: str, *, fetch: bool = True) -> KanervaError:
+def missing_files(name: str, folder: Path, expected: str) -> KanervaError:
     """A data set that is not there: what to put where."""
-    command = f"Run `kanerva data fetch {name}`, or put" if fetch else "Put"
     return KanervaError(
-        "data",
+        "data_folder",
         expected=f"{expected} in {folder.resolve()}",
         got="a folder without it" if folder.is_dir() else "no such folder",
-        fix=f"{command} it there, or say where it is with --data or KANERVA_DATA.",
+        fix=f"Run `kanerva data fetch {name}`, or put it there, or say where it is with "
+        "--data-folder or KANERVA_DATA.",
     )

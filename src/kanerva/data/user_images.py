@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kanerva.data.archives import list_folder
 from kanerva.data.episodes import THRESHOLD
-from kanerva.data.files import list_folder
 from kanerva.data.folder import NOT_IMAGES
-from kanerva.data.pictures import border, open_image, to_array
+from kanerva.data.image_files import border, open_image, to_array
 from kanerva.errors import KanervaError
 
-FAINTEST = 8
+MIN_CONTRAST = 8
 """Contrast below which there is no ink: a blank page has that much by compression alone."""
 
 
@@ -71,4 +71,4 @@ def _ink(array: np.ndarray) -> np.ndarray:
     ink = darker if darker.max() >= lighter.max() else lighter
     trace = ink.max() * THRESHOLD / 255
     grain = 6 * np.median(np.abs(edge - paper))
-    return (ink > max(trace, grain)) & (ink.max() >= FAINTEST)
+    return (ink > max(trace, grain)) & (ink.max() >= MIN_CONTRAST)

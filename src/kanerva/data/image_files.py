@@ -12,7 +12,7 @@ FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 """What Pillow may read here: plain raster formats, none that starts another program."""
 MAX_PIXELS = 100_000_000
 """Of one image; Pillow's own limit only warns at about this size."""
-FILTER = Image.Resampling.LANCZOS
+RESAMPLING = Image.Resampling.LANCZOS
 """Pillow's antialiasing filter, called ANTIALIAS when the paper was written.
 
 Measured on Omniglot at threshold 20. Ink: nearest 8.0 %, box 12.5, lanczos 13.1, hamming 13.2,
@@ -54,7 +54,7 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    image = ImageOps.fit(image.convert("L" if grey else "RGB"), (size, size), FILTER)
+    image = ImageOps.fit(image.convert("L" if grey else "RGB"), (size, size), RESAMPLING)
     array = np.asarray(image)
     return array[None] if grey else array.transpose(2, 0, 1)
 
@@ -68,7 +68,7 @@ def _bad(where: str, got: str) -> KanervaError:
     )
 
 
-def on_light_paper(images: np.ndarray) -> bool:
+def has_light_background(images: np.ndarray) -> bool:
     """Whether the border of images (..., H, W), of 0 to 255, is mostly light."""
     return float(np.median(border(images))) > 127
 

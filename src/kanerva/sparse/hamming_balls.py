@@ -9,19 +9,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from kanerva.errors import KanervaError
-from kanerva.sparse.sizes import Sizes, check_count
+from kanerva.checks import check_integer, check_number
+from kanerva.sparse.sizes import Sizes, check_num_bits
 
 
-def activation(num_bits: int, radius: int) -> float:
+def active_share(num_bits: int, radius: int) -> float:
     """p: the share of the cube in a circle, P(Bin(D, 1/2) <= radius).
 
-    A random address disagrees with a query in each bit with probability 1/2, independently.
+    A random address disagrees with a cue in each bit with probability 1/2, independently.
     """
     return overlap(num_bits, radius, 0)
 
 
-def activation_normal(num_bits: int, radius: int) -> float:
+def active_share_normal(num_bits: int, radius: int) -> float:
     """p by the normal approximation with mean D/2 and variance D/4, corrected for whole numbers."""
     Sizes(1, num_bits, radius)
     z = (radius + 0.5 - num_bits / 2) / math.sqrt(num_bits / 4)
@@ -30,14 +30,14 @@ def activation_normal(num_bits: int, radius: int) -> float:
 
 def radius_for(num_bits: int, share: float) -> int:
     """The smallest radius whose circle holds at least this share of all addresses, exactly."""
-    check_count("num_bits", num_bits)
-    if not 0 < share <= 1:
-        raise KanervaError(
-            "share",
-            expected="a share of the addresses, above 0 and at most 1",
-            got=repr(share),
-            fix="Around 1 / (2 K T)^(1/3) is best for K addresses and T patterns.",
-        )
+    check_num_bits(num_bits)
+    check_number(
+        "share",
+        share,
+        above=0,
+        at_most=1,
+        fix="For K addresses and T patterns a share of about 1 / (2 K T)^(1/3) is best.",
+    )
     wanted = Fraction(share) * 2**num_bits  # whole numbers of points: nothing is rounded
     points, radius = 1, 0
     inside = points
@@ -51,11 +51,17 @@ def radius_for(num_bits: int, share: float) -> int:
 def overlap(num_bits: int, radius: int, distance: int) -> float:
     """The share of the cube that two circles have in common whose centres are `distance` apart."""
     Sizes(1, num_bits, radius)
-    check_count("distance", distance, lowest=0, highest=num_bits)
-    return lens(num_bits, distance, radius, radius)
+    check_integer(
+        "distance",
+        distance,
+        at_least=0,
+        at_most=num_bits,
+        fix="Two points differ in no more bits than they have.",
+    )
+    return intersection(num_bits, distance, radius, radius)
 
 
-def lens(num_bits: int, distance: int, radius: int, other_radius: int) -> float:
+def intersection(num_bits: int, distance: int, radius: int, other_radius: int) -> float:
     """P(h(a, x) <= radius and h(a, y) <= other_radius) for a random a, with h(x, y) = distance.
 
     Let a differ from x in i of the d bits where x and y differ, and in m of the other D - d. Then
@@ -64,12 +70,12 @@ def lens(num_bits: int, distance: int, radius: int, other_radius: int) -> float:
     """
     i = np.arange(distance + 1)
     most = np.minimum(radius - i, other_radius - distance + i)
-    below = np.append(0.0, binomial(num_bits - distance).cumsum())
-    share = binomial(distance) @ below[(most + 1).clip(0, len(below) - 1)]
+    below = np.append(0.0, binomial_probabilities(num_bits - distance).cumsum())
+    share = binomial_probabilities(distance) @ below[(most + 1).clip(0, len(below) - 1)]
     return min(float(share), 1.0)  # rounding
 
 
-def binomial(n: int) -> np.ndarray:
+def binomial_probabilities(n: int) -> np.ndarray:
     """P(Bin(n, 1/2) = k) for k = 0 ... n."""
     log = log_factorials(n)[: n + 1]
     return np.exp(log[n] - log - log[::-1] - n * math.log(2))

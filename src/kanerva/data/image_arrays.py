@@ -9,14 +9,14 @@ PARTS = {"fit": (FIT, FIT), "valid": (VALID, VALID), "train": (FIT, VALID), "tes
 """First and last part of each split."""
 
 
-class Collection(NamedTuple):
+class ImageArrays(NamedTuple):
     """N images in the order fit, valid, test, so that every split is one run of them."""
 
     images: np.ndarray
     """uint8 (N, channels, H, W)."""
     labels: np.ndarray
     """int64 (N,)."""
-    sizes: tuple[int, int, int]
+    split_sizes: tuple[int, int, int]
     """How many images are for fitting, validation and test."""
     class_names: tuple[str, ...]
     encoding: str
@@ -25,29 +25,29 @@ class Collection(NamedTuple):
 
     def bounds(self, split: str) -> tuple[int, int]:
         """Where a split begins and ends."""
-        return bounds(self.sizes, split)
+        return split_bounds(self.split_sizes, split)
 
 
-def bounds(sizes: tuple[int, int, int], split: str) -> tuple[int, int]:
+def split_bounds(split_sizes: tuple[int, int, int], split: str) -> tuple[int, int]:
     """Where a split begins and ends among images in the order fit, valid, test."""
     first, last = PARTS[split]
-    return sum(sizes[:first]), sum(sizes[: last + 1])
+    return sum(split_sizes[:first]), sum(split_sizes[: last + 1])
 
 
-def in_order(collection: Collection, parts: np.ndarray) -> Collection:
-    """The collection sorted by `parts` (FIT, VALID or TEST for each image), otherwise in place."""
+def sort_by_split(arrays: ImageArrays, parts: np.ndarray) -> ImageArrays:
+    """The arrays sorted by `parts` (FIT, VALID or TEST for each image), otherwise in place."""
     order = np.argsort(parts, kind="stable")
     fit, valid, test = np.bincount(parts, minlength=3)[:3].tolist()
-    return collection._replace(
-        images=collection.images[order],
-        labels=collection.labels[order],
-        sizes=(fit, valid, test),
-        alphabets=None if collection.alphabets is None else collection.alphabets[order],
-        drawers=None if collection.drawers is None else collection.drawers[order],
+    return arrays._replace(
+        images=arrays.images[order],
+        labels=arrays.labels[order],
+        split_sizes=(fit, valid, test),
+        alphabets=None if arrays.alphabets is None else arrays.alphabets[order],
+        drawers=None if arrays.drawers is None else arrays.drawers[order],
     )
 
 
-def seeded_parts(is_test: np.ndarray | None, num_images: int) -> np.ndarray:
+def random_split(is_test: np.ndarray | None, num_images: int) -> np.ndarray:
     """A split by a fixed seed: test as told, or a fifth of all; validation a tenth of the rest."""
     generator = np.random.default_rng(0)
     parts = np.full(num_images, FIT)
