@@ -27,7 +27,8 @@ class _Bar:
         self.task = self.bar.add_task("training", total=num_steps)
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        if self.bar.live.is_started:
+            self.bar.stop()
 
 
 class TrainingDisplay(_Bar):
@@ -66,11 +67,11 @@ class SweepDisplay(_Bar):
         self.width = max(len(str(run.id)) for run in plan.runs)
 
     def __enter__(self) -> "SweepDisplay":
-        self.bar.start()
         return self
 
     def say(self, text: str) -> None:
-        """Show one line."""
+        """Show one line. The bar appears with the first: a mistake before it is one line."""
+        self.bar.start()
         self.console.print(text)
 
     def row(self, run: RunId, row: MetricsRow) -> None:

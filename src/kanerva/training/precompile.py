@@ -24,10 +24,7 @@ def precompile(
     plan: Plan, *, device: torch.device, display: Display, data_folder: Path | None = None
 ) -> None:
     """Compile every shape of the plan, all at the same time."""
-    shapes: dict[Config, RunId] = {}
-    for run in plan.runs:
-        if run.config.training.compile:
-            shapes.setdefault(compiled_shape(run.config), run.id)
+    shapes = compiled_shapes(plan)
     if not shapes:
         raise KanervaError(
             "--precompile",
@@ -46,14 +43,21 @@ def precompile(
             display.say(f"{jobs[job]}: compiled in {job.result():.0f} s")
 
 
-def compiled_shape(config: Config) -> Config:
-    """The config with the same value for all settings that compiled code does not depend on."""
-    same = replace(
-        config.training,
-        **{"lr": 1.0, "steps": 1, "seed": 0, "warmup": 0, "kl_warmup": 0, "decay": 1.0},
-        **{"eval_every": 1, "eval_episodes": 1, "checkpoint_every": 1},
-    )
-    return replace(config, training=same)
+def compiled_shapes(plan: Plan) -> dict[Config, RunId]:
+    """Configs that compile to different code, each with the first run that needs it.
+
+    Settings that compiled code does not depend on have the same value in all of them.
+    """
+    shapes: dict[Config, RunId] = {}
+    for run in plan.runs:
+        if run.config.training.compile:
+            same = replace(
+                run.config.training,
+                **{"lr": 1.0, "steps": 1, "seed": 0, "warmup": 0, "kl_warmup": 0, "decay": 1.0},
+                **{"eval_every": 1, "eval_episodes": 1, "checkpoint_every": 1},
+            )
+            shapes.setdefault(replace(run.config, training=same), run.id)
+    return shapes
 
 
 def _compile(config: Config, device: str, data_folder: Path | None) -> float:

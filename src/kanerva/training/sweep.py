@@ -78,8 +78,7 @@ def run_sweep(
     runs = _open_runs(plan, out, images, parallel)
     display.say(f"{len(runs)} runs on {device}")
     timings = measure_timings(plan, images, parallel=parallel, path=out / f"{name}.timings.json")
-    if device.type == "cuda":
-        _warm_up(runs, display)
+    _warm_up(runs, display)
     names = {run: id for id, run in runs.items()}
     is_finished = train_side_by_side(
         list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
@@ -130,11 +129,12 @@ def _check_unfinished(run: Run) -> None:
 
 
 def _warm_up(runs: dict[RunId, Run], display: Display) -> None:
-    """Compile and capture every run before the clock starts."""
+    """Compile and capture the runs that need it before the clock starts."""
     start = time.perf_counter()
     for id, run in runs.items():
-        run.warm_up()
-        display.say(f"{id}: ready after {time.perf_counter() - start:.0f} s")
+        if run.device.type == "cuda" or run.config.training.compile:
+            run.warm_up()
+            display.say(f"{id}: ready after {time.perf_counter() - start:.0f} s")
 
 
 def _check_one_process() -> None:
