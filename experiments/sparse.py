@@ -1,10 +1,11 @@
-"""Kanerva's sparse distributed memory, measured against its theory; about five minutes on a CPU.
+"""Measure Kanerva's sparse distributed memory and compare it with its theory, on one CPU core.
 
     python experiments/sparse.py --out results/sparse.json
 
-One reading from damaged cues, the critical distance found by reading again and again, and what
-is left as more is written. A memory with its own addresses and patterns is one independent
-measurement: standard errors are over memories, z is (measured - predicted) / standard error.
+Three things are measured: one reading from damaged cues, the critical distance found by repeated
+reading, and recall as more is written. Each memory has its own addresses and patterns and is one
+independent measurement. Standard errors are over memories; z is (measured - predicted) / standard
+error. It takes about eleven minutes.
 """
 
 import argparse
@@ -35,7 +36,7 @@ SMALL = Sizes(10_000, NUM_BITS, radius_for(NUM_BITS, 0.004))
 LARGE = Sizes(100_000, NUM_BITS, radius_for(NUM_BITS, 0.001))
 FLIPPED = [0, 10, 50, 100, 150, 200, 250, 300, 400, 500]
 Row = tuple[Sizes, int, int, int]
-"""Sizes, patterns, memories, cues of each."""
+"""Sizes of the memory, patterns, memories, cues for each memory."""
 ONE_READING: list[Row] = [(SMALL, 300, 40, 50), (SMALL, 800, 40, 50), (LARGE, 2000, 12, 50)]
 CRITICAL: list[Row] = [(SMALL, num, 10, 40) for num in (100, 200, 300, 500, 700, 800)]
 CRITICAL += [(LARGE, 1000, 6, 20), (LARGE, 3000, 6, 20)]
@@ -48,7 +49,7 @@ CAPACITY: list[Row] = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("runs/sparse.json"))
-    parser.add_argument("--quick", action="store_true", help="few memories and cues, as a test")
+    parser.add_argument("--quick", action="store_true", help="use few memories and cues, for tests")
     options = parser.parse_args()
     quick: bool = options.quick
     out: Path = options.out
@@ -94,7 +95,7 @@ def main() -> None:
 def one_reading(
     sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
-    """(a) The distance after one reading, for shares of flipped bits."""
+    """(a) The distance after one reading, for several numbers of flipped bits."""
 
     def distances(memory: SparseMemory, patterns: Tensor) -> list[float]:
         order = _order(patterns, generator)
@@ -122,9 +123,9 @@ def one_reading(
 def critical(
     sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
-    """(b) How many bits of a pattern can be flipped, one after another, so that it is found again.
+    """(b) How many bits of a pattern can be flipped so that repeated reading still finds it.
 
-    For each pattern by bisection, taking it that what is found from far is found from near.
+    Bisection for each pattern. It assumes that a pattern found from far is also found from near.
     """
 
     def distances(memory: SparseMemory, patterns: Tensor) -> list[float]:
@@ -147,9 +148,10 @@ def critical(
 def turning(
     sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
-    """(c) Where one reading neither repairs nor destroys, which is how theory finds (b).
+    """(c) The distance at which one reading neither repairs nor destroys. The theory finds (b) so.
 
-    By the growth at pairs of distances around the prediction, and one slope for all memories.
+    Measured by the growth at pairs of distances around the prediction, with one slope for all
+    memories.
     """
     predicted = critical_distance(sizes, num_patterns)
     near = [round(predicted) + step for step in (-11, -10, -1, 0, 9, 10)]
@@ -169,7 +171,7 @@ def turning(
 def filling(
     sizes: Sizes, num_patterns: int, num_memories: int, num_cues: int, generator: torch.Generator
 ) -> dict:
-    """(d) Wrong bits in 1000 when a pattern is read at itself; whether it stays, read on and on."""
+    """(d) Wrong bits of 1000 if a pattern is its own cue, and whether repeated reading keeps it."""
 
     def rates(memory: SparseMemory, patterns: Tensor) -> list[float]:
         wrong = _apart(memory.read(patterns).bits, patterns)
@@ -185,12 +187,12 @@ def filling(
 
 
 def held(memory: SparseMemory, cues: Tensor, patterns: Tensor) -> Tensor:
-    """Whether reading again and again ends nearer to the pattern than to chance."""
+    """Whether repeated reading ends nearer to the pattern than to chance."""
     return _apart(memory.read(cues, num_readings=READINGS).bits, patterns) < NUM_BITS / 4
 
 
 def compared(values: np.ndarray, predicted: float) -> dict:
-    """Measured beside predicted; no z where nothing varied."""
+    """Measured and predicted values; z is None if nothing varied."""
     se = _se(values)
     measured = float(values.mean())
     z = float(measured - predicted) / se if se > 0 else None
@@ -198,7 +200,7 @@ def compared(values: np.ndarray, predicted: float) -> dict:
 
 
 def agreement(rows: list[dict]) -> dict:
-    """How many of the comparisons are within sampling error."""
+    """How many of the comparisons agree within the sampling error."""
     points = [point for row in rows for point in row.get("points", [row])]
     sizes = [abs(point["z"]) for point in points if point["z"] is not None]
     within = {f"within_{most}_se": sum(z <= most for z in sizes) for most in (2, 4)}
@@ -226,9 +228,9 @@ def _measure(
     num_memories: int,
     num_cues: int,
     generator: torch.Generator,
-    look: Callable[[SparseMemory, Tensor], list[float]],
+    measure: Callable[[SparseMemory, Tensor], list[float]],
 ) -> np.ndarray:
-    """(memories, numbers): what `look` sees in each of the memories, at some of its patterns."""
+    """Make memories, and apply `measure` to each and some of its patterns: (memories, numbers)."""
     rows = []
     for _ in range(num_memories):
         memory = SparseMemory.random(
@@ -237,7 +239,7 @@ def _measure(
         shape = (num_patterns, sizes.num_bits)
         patterns = torch.randint(2, shape, dtype=torch.bool, generator=generator)
         memory.write(patterns)
-        rows.append(look(memory, patterns[:num_cues]))
+        rows.append(measure(memory, patterns[:num_cues]))
     return np.array(rows)
 
 
@@ -246,7 +248,7 @@ def _plan(rows: list[Row], quick: bool) -> list[Row]:
 
 
 def _order(patterns: Tensor, generator: torch.Generator) -> Tensor:
-    """Each row a random order of the bits: those below d are the ones to flip."""
+    """For each pattern a random order of its bits; those below d are to be flipped."""
     return torch.rand(patterns.shape, generator=generator).argsort(1)
 
 
@@ -255,7 +257,7 @@ def _apart(bits: Tensor, patterns: Tensor) -> Tensor:
 
 
 def _new(rho: np.ndarray) -> np.ndarray:
-    """New distances from one rho for each kind of bit, or for all bits."""
+    """New distances, from one rho for each kind of bit or from one for all bits."""
     kept, flipped = torch.special.ndtr(
         -torch.from_numpy(np.broadcast_to(rho, (2, NUM_BITS + 1)).copy())
     )

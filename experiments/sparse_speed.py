@@ -1,4 +1,4 @@
-"""Reading a sparse distributed memory, by packed words and by matrix products, on one CPU core.
+"""Time the reading of a sparse distributed memory on one CPU core: packed words, matrix products.
 
 python experiments/sparse_speed.py
 """
@@ -11,13 +11,13 @@ import torch
 from kanerva import SparseMemory
 from kanerva.sparse import radius_for
 
-# addresses, bits, share of them active
+# addresses, bits, share of active addresses
 SIZES = [(1_000, 1000, 0.02), (10_000, 1000, 0.004), (100_000, 256, 0.001), (100_000, 1000, 0.001)]
 BATCH, ROUNDS = 256, 5
 
 
 def fastest(work: Callable[[], object]) -> float:
-    """Milliseconds, the best of some rounds."""
+    """Milliseconds of the fastest of some rounds."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -42,7 +42,7 @@ def compare(num_addresses: int, num_bits: int, share: float) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    print(f"addresses x bits: ms a cue, of {BATCH} at once (of one)")
+    print(f"addresses x bits: ms per cue, {BATCH} at once (one alone)")
     for sizes in SIZES:
         compare(*sizes)
 

@@ -61,13 +61,13 @@ def random_case(
 
 
 def random_var(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Variances between 0.1 and 2."""
+    """Random variances between 0.1 and 2."""
     generator = torch.Generator().manual_seed(seed)
     return 0.1 + 1.9 * torch.rand(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def flatten(tensor: Tensor, event_dims: int) -> Tensor:
-    """All leading dimensions as one, for oracles that take one memory at a time."""
+    """Merge all leading dimensions into one, for oracles that take one memory at a time."""
     return tensor.reshape(-1, *tensor.shape[tensor.dim() - event_dims :])
 
 

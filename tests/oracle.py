@@ -1,8 +1,8 @@
 """Dense float64 oracles: the Kronecker form of appendix E with explicit inverses.
 
-One memory at a time, slow and plain on purpose; shares no code with the library. vec stacks
-columns, so vec(M) of a K x C matrix has covariance V (x) U (section 3.1), here with V = I or, for
-columns that differ, a block diagonal.
+They take one memory at a time, are slow and simple on purpose, and share no code with the library.
+vec stacks columns, so vec(M) of a K x C matrix has the covariance V (x) U (section 3.1), here with
+V = I, or with a block diagonal where columns differ.
 """
 
 import math
@@ -56,7 +56,7 @@ def gaussian_log_prob(x: Tensor, mean: Tensor, cov: Tensor) -> Tensor:
 
 
 def kl(mean: Tensor, cov: Tensor, prior_mean: Tensor, prior_cov: Tensor) -> Tensor:
-    """Between Gaussians over vec(M), by torch.distributions."""
+    """KL between Gaussians over vec(M), from torch.distributions."""
     return kl_divergence(
         MultivariateNormal(vec(mean), cov), MultivariateNormal(vec(prior_mean), prior_cov)
     )

@@ -86,7 +86,7 @@ def test_condition_with_a_variance_per_item(batch, num_items):
 @pytest.mark.parametrize("num_items", [T, 3 * K])
 @pytest.mark.parametrize("chunk", [None, 1, 3])
 def test_condition_with_a_variance_per_item_and_dimension(batch, num_items, chunk):
-    """Exact on request; everything that can be asked of a memory works on the result."""
+    """Exact with `per_column`, and every function of the memory works on the result."""
     case = random_case(batch, num_items=num_items)
     code_var = random_var(*batch, num_items, C)
     options = {"noise_var": NOISE, "code_var": code_var, "per_column": True}
@@ -114,8 +114,8 @@ def test_condition_with_a_variance_per_item_and_dimension(batch, num_items, chun
         close(densities[i], oracle.gaussian_log_prob(oracle.vec(M), oracle.vec(mean), cov))
 
 
-def test_per_column_memories_are_written_on():
-    """A memory whose columns differ takes more items, and evidence, like any other."""
+def test_per_column_memories_can_be_written_again():
+    """A memory whose columns differ takes more items, and evidence, like every other memory."""
     case = random_case(num_items=6)
     code_var = random_var(6, C)
     first, second = slice(0, 4), slice(4, 6)
@@ -205,7 +205,7 @@ def test_samples_have_the_right_moments(batch, device):
     mean = samples.mean(0)
     error = samples - mean
     cov = torch.einsum("n...kc,n...lc->...kl", error, error) / (num_samples * C)
-    # five standard errors of a mean and of a second moment
+    # tolerances: five standard errors of a mean and of a second moment
     largest = case.cov.abs().max().item()
     torch.testing.assert_close(mean, case.mean, rtol=0, atol=5 * (largest / num_samples) ** 0.5)
     tolerance = 5 * (2 / (num_samples * C)) ** 0.5 * largest
@@ -242,7 +242,7 @@ def test_one_prior_serves_a_batch_of_episodes():
 
 
 def test_reading_in_blocks_changes_nothing():
-    """More cues than one block, against the plain product."""
+    """More rows of weights than one block, against the plain product."""
     case = random_case((2,), num_items=10_000, dtype=torch.float32)
     prediction = predict(case.prior, case.weights)
     W, U = case.weights.double(), case.cov.double()

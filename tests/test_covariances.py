@@ -1,4 +1,4 @@
-"""One suite that every row covariance inherits, then what is special to each."""
+"""Row covariances: one suite that every representation inherits, then what is special to each."""
 
 from abc import ABC, abstractmethod
 
@@ -25,7 +25,7 @@ class CovarianceSuite(ABC):
     """What holds for every representation, against the dense full covariance."""
 
     exact: bool
-    """Whether a chain of writes equals one batch write."""
+    """Whether a chain of writes is equal to one write of the whole episode."""
 
     @abstractmethod
     def make(self, batch: tuple[int, ...]) -> RowCovariance:
@@ -106,7 +106,7 @@ class CovarianceSuite(ABC):
         nats = memory_kl(prior, case.prior)
         torch.testing.assert_close(nats, memory_kl(dense_prior, case.prior))
 
-    def test_speaks_its_own_dtype(self, batch):
+    def test_results_have_the_dtype_of_the_arguments(self, batch):
         row_cov = self.make(batch).map_tensors(Tensor.float)
         state = MemoryState(random_case(batch).mean.float(), row_cov)
         assert state.mean.dtype == state.cov.dtype == torch.float32
@@ -156,7 +156,7 @@ class TestLowRankWritten(CovarianceSuite):
 
 
 class TestLowRankWithRoom(CovarianceSuite):
-    """Enough rank for all that is written: exact."""
+    """There is enough rank for all items, so it is exact."""
 
     exact = True
 

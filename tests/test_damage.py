@@ -1,4 +1,4 @@
-"""Damage to images: each kind does what it says, at its own place in each image."""
+"""Damage to images: each kind does what its name says, at a random place in each image."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def test_a_block_is_a_block():
     for edges in (rows, columns):
         assert (edges.sum(-1) == 12).all()
         first = edges.argmax(-1)
-        assert set(first.tolist()) == set(range(17))  # everywhere it fits, nowhere else
+        assert set(first.tolist()) == set(range(17))  # wherever it fits, and nowhere else
     wiped = damage(blank(500, value=1.0), "erase12", generator=seeded())
     assert torch.equal(1 - wiped, ink)
 

@@ -1,46 +1,18 @@
-"""Archives and images that came from elsewhere: damaged, hostile, or simply something else."""
+"""Archives and images that other people made: damaged, hostile, or of another kind."""
 
-import io
 import struct
 import tarfile
 import tracemalloc
 import zipfile
 import zlib
-from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from data_cases import png, write_tar, write_zip
 from kanerva import KanervaError
 from kanerva.data import archives, image_files
 from kanerva.data.archives import read_files
-
-
-def png(value: Any = 0, size: int = 105, mode: str = "L") -> bytes:
-    """An image file of one colour, or of an array."""
-    data = io.BytesIO()
-    if isinstance(value, np.ndarray):
-        Image.fromarray(value).save(data, "PNG")
-    else:
-        Image.new(mode, (size, size), value).save(data, "PNG")
-    return data.getvalue()
-
-
-def write_zip(path, contents: dict[str, bytes]):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in contents.items():
-            archive.writestr(name, data)
-    return path
-
-
-def write_tar(path, contents: dict[str, bytes], mode: Any = "w:gz"):
-    with tarfile.open(path, mode) as archive:
-        for name, data in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return path
 
 
 def refusal(source) -> str:
@@ -92,13 +64,13 @@ def test_truncated(tmp_path, name, kept):
     path = archive_of(tmp_path, name)
     data = path.read_bytes()
     if name == "x.tar":
-        data = data[:10_000]  # past that come its empty blocks at the end
+        data = data[:10_000]  # the rest is only empty blocks
     path.write_bytes(data[: int(len(data) * kept)])
     assert "damaged, cut short or of another kind" in refusal(path)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_something_else(tmp_path, name):
+def test_files_of_another_kind(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"<html>404 not found</html>" * 100)
     assert "of another kind" in refusal(path)
@@ -140,14 +112,14 @@ def test_links_in_zip(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])
-def test_a_file_that_grows_beyond_all_bounds(tmp_path, kind):
+def test_a_file_that_is_too_large_when_unpacked(tmp_path, kind):
     path = archive_of(tmp_path, kind, {"bomb": bytes(archives.MAX_FILE + 1)})
     assert path.stat().st_size < 2**20
     assert f"{archives.MAX_FILE + 1:,} bytes" in refusal(path)
 
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])
-def test_an_archive_that_grows_beyond_all_bounds(tmp_path, kind, monkeypatch):
+def test_an_archive_that_is_too_large_when_unpacked(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(archives, "MAX_TOTAL", 10_000)
     path = archive_of(tmp_path, kind, {str(number): bytes(3000) for number in range(4)})
     assert "more than 10,000 bytes" in refusal(path)
@@ -158,7 +130,7 @@ def test_an_archive_that_grows_beyond_all_bounds(tmp_path, kind, monkeypatch):
 
 
 def test_a_zip_that_lies_about_a_size(tmp_path):
-    """It says 10 bytes and holds 50 MB: no more than the 10 are unpacked."""
+    """It states 10 bytes and contains 50 MB: no more than 10 bytes are unpacked."""
     path = archive_of(tmp_path, "x.zip", {"a": bytes(50_000_000)})
     data = path.read_bytes()
     path.write_bytes(data.replace(struct.pack("<I", 50_000_000), struct.pack("<I", 10)))
@@ -170,7 +142,7 @@ def test_a_zip_that_lies_about_a_size(tmp_path):
 
 
 def test_a_tar_header_of_absurd_size(tmp_path):
-    """Long names are read before the file: one of 8 GB must not be."""
+    """Long names are read before the file; a name of 8 GB must not be read."""
     info = tarfile.TarInfo("x")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 * 2**30 - 1
     for name in ("x.tar", "x.tar.gz"):
@@ -200,7 +172,7 @@ def test_images_with_too_many_pixels():
             image_files.open_image(data, "bomb.png")
 
 
-def test_pictures_become_upright_opaque_squares():
+def test_images_become_upright_opaque_squares():
     clear = np.zeros((40, 20, 4), np.uint8)
     clear[10:30, :10] = (255, 0, 0, 255)
     image = image_files.open_image(png(clear), "clear.png")

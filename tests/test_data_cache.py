@@ -1,4 +1,4 @@
-"""What was read once comes back the same, and nothing half-written is ever read."""
+"""The cache: a data set comes back the same, and an incomplete file is never used."""
 
 import os
 import time
@@ -6,8 +6,8 @@ import time
 import pytest
 import torch
 
+from data_cases import png
 from kanerva.data import load_dataset
-from test_data_archives import png
 
 
 @pytest.fixture

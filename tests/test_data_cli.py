@@ -1,4 +1,4 @@
-"""`kanerva data list | info | fetch` as functions, below the words of the command line."""
+"""`kanerva data list | info | fetch` as Python functions."""
 
 import contextlib
 import json
@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
+from data_cases import png
 from kanerva import KanervaError
 from kanerva.cli.data import DATA_COMMANDS, fetch_data, info, list_data
-from test_data_archives import png
 
 
 @pytest.fixture(autouse=True)
-def _own_places(tmp_path, monkeypatch):
+def _own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("KANERVA_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("KANERVA_DATA", raising=False)
 
@@ -26,7 +26,7 @@ def test_list(tmp_path, capsys):
     assert str(tmp_path) in lines[0]
     assert "omniglot        missing: kanerva data fetch omniglot" in lines[1]
     assert f"there: {tmp_path / 'chardata.mat'}" in lines[2]
-    assert "glyphs          there: needs no file" in lines[4]
+    assert "glyphs          there: needs no files" in lines[4]
     list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["data_folder"] == str(tmp_path)
@@ -70,7 +70,7 @@ def test_info_of_a_folder_too_small_for_validation(tmp_path, capsys):
     info(str(folder), json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["splits"]["valid"]["images"] == 0
-    assert report["splits"]["train"]["mean_pixel"] == 0  # light paper without ink
+    assert report["splits"]["train"]["mean_pixel"] == 0  # light background without ink
 
 
 def test_mistakes_reach_the_user(tmp_path):
@@ -82,14 +82,14 @@ def test_mistakes_reach_the_user(tmp_path):
 
 def test_fetch_of_what_needs_no_file(tmp_path, capsys):
     fetch_data("glyphs", data_folder=tmp_path)
-    assert capsys.readouterr().out == "glyphs needs no file\n"
+    assert capsys.readouterr().out == "glyphs needs no files\n"
     fetch_data("glyphs", data_folder=tmp_path, json=True)
     assert json.loads(capsys.readouterr().out) == {"dataset": "glyphs", "files": {}}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_mistake_in_the_middle_is_the_last_line_on_a_terminal(tmp_path):
-    """The bar is gone and the cursor is back before the error is written."""
+    """The progress bar is removed and the cursor restored before the error is printed."""
     import pty
 
     for number in range(30):
@@ -106,7 +106,7 @@ def test_a_mistake_in_the_middle_is_the_last_line_on_a_terminal(tmp_path):
     subprocess.run(command, stderr=theirs, env=environment, check=True, timeout=60)
     os.close(theirs)
     screen = b""
-    with contextlib.suppress(OSError):  # the end, on Linux
+    with contextlib.suppress(OSError):  # Linux raises it at the end
         while data := os.read(ours, 10_000):
             screen += data
     os.close(ours)

@@ -1,4 +1,4 @@
-"""Episodes: what is in them, that they are fair, and that a seed repeats them."""
+"""Episodes: their contents and probabilities, and that a seed repeats them."""
 
 import dataclasses
 from typing import Any
@@ -67,7 +67,7 @@ def test_stochastic_ink_is_as_likely_as_it_is_grey():
     greys = torch.arange(256).reshape(16, 16) / 255
     error = images.mean((0, 1, 2)) - greys
     assert error.abs().max() < 5 * 0.5 / 100  # five standard errors
-    assert error[0, 0] == 0  # no ink is none, full ink is full
+    assert error[0, 0] == 0  # never ink at grey 0, always at grey 255
     assert error[-1, -1] == 0
 
 
@@ -87,14 +87,14 @@ def test_an_episode_has_as_many_classes_as_asked_for(num_classes):
 
 
 def test_items_match_their_labels():
-    """The image itself says which one it is: its roll."""
+    """The number of an image can be read from its pixels: they are rolled by it."""
     data = dataset("gaussian", "none")
     for num_classes in (None, 3):
         sampler = EpisodeSampler(data, num_items=20, num_classes=num_classes)
         images, labels = sampler.sample_labelled(50, generator=generator())
         number = (-images[..., 0, 0, 0] * 256).long() % 256
         assert torch.equal(data.labels[number], labels)
-        assert len(number.unique()) == len(data)  # every image comes up
+        assert len(number.unique()) == len(data)  # every image occurs
 
 
 def test_classes_and_images_are_drawn_uniformly():
@@ -110,7 +110,7 @@ def test_classes_and_images_are_drawn_uniformly():
     number = (-images[..., 0, 0, 0] * 256).long() % 256
     inside = number[labels == 3].bincount(minlength=256)[data.labels.eq(3).nonzero()[:, 0]]
     torch.testing.assert_close(inside / inside.sum(), torch.full((20,), 0.05), atol=0.01, rtol=0)
-    # Exchangeable: no place in the episode belongs to a class, and neighbours are like any two.
+    # Exchangeable: classes have no fixed positions, and neighbours are like any two items.
     neighbours = (labels[:, 0] == labels[:, 1]).float().mean()
     torch.testing.assert_close(neighbours, torch.tensor(4 / 9), atol=0.03, rtol=0)
     first = labels[:, 0].bincount(minlength=6) / 4000

@@ -1,4 +1,4 @@
-"""Downloads from a real server on this machine that can break off, refuse to resume, or lie."""
+"""Downloads from a local server that can break off, refuse to resume, or answer wrongly."""
 
 import hashlib
 import threading
@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
         self.confused = False
         """Answers a request for a range with the whole file, as a range from 0."""
         self.breaks: list[int] = []
-        """Where the coming answers break off."""
+        """The byte at which each of the next answers breaks off."""
         self.requests: list[str | None] = []
 
     @property
@@ -148,7 +148,7 @@ def test_no_server_and_no_such_file(server, tmp_path):
     with pytest.raises(KanervaError, match=r"404.*put it at .*missing\.zip") as caught:
         download(RemoteFile(f"{server.url}/missing.zip", None), tmp_path)
     assert "\n" not in str(caught.value)
-    assert len(server.requests) == 1  # no use in asking again
+    assert len(server.requests) == 1  # asking again would not help
     gone = server.url
     server.shutdown()
     server.server_close()

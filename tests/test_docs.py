@@ -28,9 +28,9 @@ def test_readme_code_runs_and_prints_what_it_shows():
 
 
 def test_readme_shows_what_the_demo_prints():
-    from kanerva.evaluation.showing import show
+    from kanerva.cli.demo import run_demo
 
-    story = show(seed=0).story
+    story = run_demo(seed=0).lines
     (shown,) = [block for block in blocks(README, "") if block.startswith("bound: ")]
     for line in shown.splitlines():
         assert line in story

@@ -1,4 +1,4 @@
-"""Merging and forgetting, and refusing to forget what was never written."""
+"""Evidence merges and forgets, and refuses to forget what was never written."""
 
 import pytest
 import torch
@@ -31,10 +31,10 @@ def test_sum_merges_shards():
     [
         (part(0, 3), part(0, 4)),  # more items than were written
         (part(0, 3), part(3, 5)),  # items that were not written
-        (part(0, 3), part(3, 6)),  # as many, but others
-        (part(0, 3), Evidence.of(2 * W[:2], Z[:2])),  # the same items under stronger weights
-        (part(0, 3), Evidence.of(W[:2], Z[:2], noise_var=0.1)),  # with less noise
-        (part(0, 2), Evidence.of(W[:2], Z[:2] + 1)),  # other codes
+        (part(0, 3), part(3, 6)),  # the same number of items, but other ones
+        (part(0, 3), Evidence.of(2 * W[:2], Z[:2])),  # the same items with larger weights
+        (part(0, 3), Evidence.of(W[:2], Z[:2], noise_var=0.1)),  # the same items with less noise
+        (part(0, 2), Evidence.of(W[:2], Z[:2] + 1)),  # the same weights with other codes
     ],
 )
 def test_forgetting_more_than_was_written_is_refused(left, right):
@@ -51,7 +51,7 @@ def test_forgetting_everything_leaves_exactly_nothing():
 
 
 def test_forgetting_weights_computed_again_in_float32():
-    """The same network on another batch size rounds differently; that is no reason to refuse."""
+    """The same network rounds differently at another batch size; this must be accepted."""
     weights, codes = W.float(), Z.float()
     again = weights * (1 + 1e-7 * torch.randn(W.shape, generator=torch.Generator().manual_seed(0)))
     left = Evidence.of(weights, codes) - Evidence.of(again[2:], codes[2:])
@@ -61,7 +61,7 @@ def test_forgetting_weights_computed_again_in_float32():
 
 
 def test_forgetting_down_to_the_smallest():
-    """Large items first, then small ones: rounding of the large must not look like a theft."""
+    """Large items go first, then small ones: rounding errors of the large ones must be accepted."""
     for seed in range(10):
         generator = torch.Generator().manual_seed(seed)
         sizes = torch.cat([torch.full((100, 1), 10.0), torch.full((100, 1), 1e-3)])

@@ -23,7 +23,7 @@ from kanerva import (
 
 Inputs = tuple[Tensor, ...]
 
-# Each takes a free matrix (K, K) and makes a valid covariance of it: gradcheck moves every entry.
+# Each makes a valid covariance from any matrix (K, K), because gradcheck changes every entry.
 COVARIANCES: dict[str, Callable[[Tensor], object]] = {
     "full": lambda root: root @ root.mT + torch.eye(K, dtype=root.dtype),
     "diagonal": lambda root: DiagonalCovariance(root.exp().sum(-1)),
@@ -103,7 +103,7 @@ def test_gradients_through_evidence(kind):
 
 
 def test_gradients_reach_float32_inputs():
-    """The float64 inside is not in the way: float32 parameters get float32 gradients."""
+    """The algebra is float64 inside, but float32 parameters get float32 gradients."""
     case = random_case(dtype=torch.float32)
     W = case.weights.requires_grad_()
     post = condition(case.prior, W, case.codes)

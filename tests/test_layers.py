@@ -14,23 +14,37 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "json_values"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "json_values", "tensor_file"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
     "atomic": {"errors"},
     "json_values": set(),
+    "tensor_file": {"errors", "atomic"},
     "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
-    "memory": BELOW_MEMORY,
-    "sparse": {"errors", "checks"},
+    "memory": BELOW_MEMORY | {"tensor_file"},
+    "sparse": {"errors", "checks", "tensor_file"},
     "data": {"errors", "checks", "atomic"},
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "checks", "atomic"},
+    "rendering": {"errors", "checks"},
+    "benchmarks": BELOW_MODELS | {"models"},
+    "json_values": set(),
+    "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
     "__main__": {"cli"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
+    "cli": BELOW_MODELS
+    | {
+        "models",
+        "data",
+        "evaluation",
+        "training",
+        "figures",
+        "rendering",
+        "benchmarks",
+        "json_values",
+    },
 }
 
 

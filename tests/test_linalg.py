@@ -37,7 +37,7 @@ def test_jitter_touches_only_what_fails():
 
 @pytest.mark.parametrize("bad", [nearly_singular(-1e-3), nearly_singular(torch.nan)])
 def test_beyond_jitter_is_a_typed_error(bad):
-    """And no warning comes before it: warnings are errors here."""
+    """No warning comes before it: warnings are errors in tests."""
     with pytest.raises(NotPositiveDefiniteError, match="Raise noise_var") as caught:
         linalg.cholesky(bad, name="the system")
     assert isinstance(caught.value, KanervaError)

@@ -203,10 +203,10 @@ def test_shapes(kind, shape):
 def test_colour_gets_noise_while_training_only():
     model = small(likelihood="gaussian")
     images = torch.zeros(1, 2, 1, 28, 28)
-    noisy = model.prepare(images, torch.Generator().manual_seed(0))
+    noisy = model.coder.prepare(images, torch.Generator().manual_seed(0))
     assert 0 < noisy.max() <= 1 / 256
     assert noisy.min() >= 0
-    assert torch.equal(model.eval().prepare(images, None), images)
+    assert torch.equal(model.eval().coder.prepare(images, None), images)
 
 
 def test_importance_samples_tighten_the_bound():

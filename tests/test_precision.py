@@ -1,4 +1,4 @@
-"""The memory's own precision: float32 in, float64 inside, whatever surrounds it."""
+"""The precision of the memory: float32 in and out, float64 inside, also in autocast and TF32."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def tf32(request):
 
 
 def results(case, dtype):
-    """Everything the memory can say about an episode."""
+    """The results of all functions of the memory on one episode."""
     prior = MemoryState(case.mean.to(dtype), case.cov.to(dtype))
     W, Z = case.weights.to(dtype), case.codes.to(dtype)
     post = condition(prior, W, Z)
@@ -64,7 +64,7 @@ def assert_agree(case):
 
 
 def hard_case(device, num_items=32, seed=0):
-    """Weights up to 1e3, nearly parallel: W U W' has a condition number past float32."""
+    """Weights up to 1e3, nearly parallel: W U W' is too badly conditioned for float32."""
     case = random_case(
         (2,), num_items=num_items, num_rows=48, code_size=10, dtype=torch.float32, seed=seed
     )
@@ -82,7 +82,7 @@ def test_float32_with_badly_conditioned_weights(device, num_items):
     system = system + torch.eye(num_items, device=device)
     smallest = torch.linalg.eigvalsh(system).min()
     largest = torch.linalg.eigvalsh(system).max()
-    assert largest / smallest.abs() > 1e6  # float32 alone would not do
+    assert largest / smallest.abs() > 1e6  # too much for float32
     assert_agree(case)
 
 
@@ -91,13 +91,13 @@ def test_float32_with_badly_conditioned_weights(device, num_items):
 def test_inside_autocast(device, dtype):
     case = hard_case(device)
     with torch.autocast(device, dtype=dtype):
-        assert (case.weights @ case.mean).dtype == dtype  # autocast is really on
+        assert (case.weights @ case.mean).dtype == dtype  # autocast is on
         assert_agree(case)
 
 
 @every_device
 def test_autocast_may_mix_dtypes(device):
-    """Weights that a layer made in bfloat16 go into a float32 memory, and come out as float32."""
+    """A float32 memory accepts bfloat16 weights from a layer, and results are float32."""
     case = random_case(dtype=torch.float32, device=device)
     half = case.weights.bfloat16()
     with torch.autocast(device, dtype=torch.bfloat16):
@@ -113,7 +113,7 @@ def test_with_tf32_allowed(tf32):
 
 
 def test_a_narrow_covariance_is_still_one():
-    """Plain rounding to float32 would push eigenvalues below zero; `cov` can be used again."""
+    """`cov` in float32 can be used again; plain rounding would make eigenvalues negative."""
     rejected = 0
     for seed in range(5):
         generator = torch.Generator().manual_seed(seed)
@@ -129,7 +129,7 @@ def test_a_narrow_covariance_is_still_one():
 
 
 def test_online_writes_stay_exact():
-    """100,000 float32 writes (the million is in `kanerva bench`): near the float64 batch."""
+    """100,000 float32 writes agree with one float64 write (`kanerva bench` does a million)."""
     num_items = 100_000
     case = random_case(num_items=num_items, num_rows=64, code_size=100, dtype=torch.float32)
     online = condition(case.prior, *case.episode, chunk=1)
@@ -141,7 +141,7 @@ def test_online_writes_stay_exact():
 
 
 def test_separate_float32_writes_stay_exact():
-    """A stream of calls: the state between them is not rounded to float32."""
+    """The state is not rounded to float32 between calls."""
     case = random_case(num_items=3000, num_rows=64, code_size=100, dtype=torch.float32)
     memory = case.prior
     for w, z in zip(case.weights.split(1), case.codes.split(1), strict=True):
@@ -153,7 +153,7 @@ def test_separate_float32_writes_stay_exact():
 
 @pytest.mark.parametrize("device", [d for d in DEVICES if d == "cuda"])
 def test_in_a_cuda_graph(device):
-    """A whole write, its KL and gradients, captured and replayed on new numbers."""
+    """A write, its KL and its gradients are captured once and replayed on new numbers."""
     case = random_case((4,), dtype=torch.float32, device=device)
     numbers = case.weights.clone()
 

@@ -53,7 +53,7 @@ def test_covariance_is_symmetric_positive_definite_and_shrinks(case):
     assert torch.linalg.eigvalsh(post.cov).min() > 0
     shrunk = torch.linalg.eigvalsh(case.cov - post.cov)
     assert shrunk.min() > -1e-9 * case.cov.abs().max()
-    # and it shrinks where it was written: the memory is surer about its own items
+    # It shrinks where it was written: the memory is more certain about its own items.
     before = predict(case.prior, case.weights, noise_var=NOISE).var
     after = predict(post, case.weights, noise_var=NOISE).var
     drop = before - after
@@ -85,7 +85,7 @@ def test_forgetting_is_never_having_written(case, data):
     never = condition(case.prior, W[..., :kept, :], Z[..., :kept, :], noise_var=NOISE)
     left = everything - regretted
     assert left.count == kept
-    # subtraction leaves rounding of the size of what was subtracted
+    # The rounding error of a subtraction is relative to what was subtracted.
     tolerance = 1e-9 * max(1.0, everything.gram.abs().max().item())
     assert_same_memory(left.posterior(case.prior), never, tolerance)
 

@@ -17,7 +17,7 @@ from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import Evaluation, evaluate
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import find_checkpoint, load, save_model
-from kanerva.models.tensor_file import read_tensor_file, write_tensor_file
+from kanerva.tensor_file import read_tensor_file, write_tensor_file
 from kanerva.training.records import EvaluationRow, MetricsRow
 from kanerva.training.run import Run
 from small_runs import (

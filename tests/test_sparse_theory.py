@@ -55,7 +55,7 @@ def test_activation(num_bits):
 
 
 def test_normal_approximation_in_the_tail():
-    """Kanerva's radius: 451 of 1000 bits takes in a thousandth of the addresses."""
+    """Kanerva's radius: 451 of 1000 bits contains a thousandth of the addresses."""
     assert radius_for(1000, 0.001) == 451
     assert active_share(1000, 451) == pytest.approx(0.001, rel=0.1)
     assert active_share_normal(1000, 451) == pytest.approx(active_share(1000, 451), rel=0.01)
@@ -86,7 +86,7 @@ def test_mean_and_variance_by_enumeration(num_addresses, num_patterns, radius):
     cube = 2 * np.array(list(itertools.product([0, 1], repeat=3))) - 1
     near = (cube @ cube.T >= 3 - 2 * radius).astype(int)  # w(u), over all pairs of points
     mean, var = readout(Sizes(num_addresses, 3, radius), num_patterns)
-    for distance, y in enumerate((7, 3, 1, 0)):  # the first bits of x = 7 turned
+    for distance, y in enumerate((7, 3, 1, 0)):  # the first bits of x = 7 flipped
         values = []
         for chosen in itertools.product(range(8), repeat=num_addresses):
             answers = near[:, list(chosen)] @ near[list(chosen), y]  # n(u) for all u
@@ -120,7 +120,7 @@ def test_given_numbers_average_to_the_whole():
 
 
 def test_tails_are_as_thick_as_they_are():
-    """The fourth cumulant of N alike, symmetric terms n(u) u, with n(u) summed over its values."""
+    """The fourth cumulant of N equal, symmetric terms n(u) u, by a sum over the values of n(u)."""
     sizes, num_patterns, active = Sizes(2000, 60, 20), 400, np.array(15.0)
     known = address_statistics(sizes)
     distance, number = scipy.stats.binom.pmf(np.arange(61), 60, 0.5), np.arange(16)
@@ -207,8 +207,8 @@ def test_odd_memories_have_numbers_too(numbers):
     assert capacity(sizes) >= 0
 
 
-def test_a_full_memory_that_says_what_it_was_asked_is_no_memory():
-    """Where the pull of the cue's own bits is strong, wrong bits are too rare for 1 - Phi."""
+def test_a_full_memory_that_answers_with_the_cue_has_no_critical_distance():
+    """If the cue's own bits pull strongly, wrong bits are too rare for 1 - Phi in float64."""
     sizes = Sizes(10**7, 1000, 451)
     assert critical_distance(sizes, 10**5) > 0
     assert critical_distance(sizes, 10**12) == 0
@@ -242,7 +242,7 @@ def test_new_distance_as_measured():
     predicted = new_distances(sizes, num_patterns)[list(olds)]
     assert np.abs(z_scores(measured, predicted)).max() < 4
     assert np.abs(z_scores(active, active_share(256, sizes.radius))).max() < 4
-    # What first order leaves out is far more than the error of the measurement.
+    # What the first order leaves out is much larger than the error of the measurement.
     first = 256 * scipy.stats.norm.sf(first_order_ratio(sizes, num_patterns)[list(olds)])
     assert np.abs(z_scores(measured, first))[1:5].min() > 8
 
@@ -277,7 +277,7 @@ def test_the_experiment_runs(tmp_path):
 
 
 def test_saved_results_are_those_of_this_theory():
-    """The predictions beside the saved measurements come out the same today."""
+    """The saved predictions are those that this code makes."""
     saved = json.loads((Path(__file__).parents[1] / "results" / "sparse.json").read_text())
     for row in saved["one_reading"]:
         predicted = new_distances(Sizes(row["addresses"], 1000, row["radius"]), row["patterns"])

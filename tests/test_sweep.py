@@ -13,7 +13,7 @@ import torch
 
 from kanerva.errors import KanervaError
 from kanerva.models.checkpoint import find_checkpoint, load, load_with_card
-from kanerva.models.tensor_file import read_tensor_file
+from kanerva.tensor_file import read_tensor_file
 from kanerva.training.parallel import Parallel
 from kanerva.training.plan import RunId
 from kanerva.training.plan_file import parse_plan

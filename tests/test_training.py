@@ -11,7 +11,7 @@ from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import load, save_model
 from kanerva.models.config import DNCConfig, VAEConfig
-from kanerva.models.tensor_file import read_tensor_file, write_tensor_file
+from kanerva.tensor_file import read_tensor_file, write_tensor_file
 from kanerva.training.adam import Adam, clipped, update
 from kanerva.training.changes import train_command, with_changes
 from kanerva.training.config import Config, TrainingConfig, config_from_json, config_to_json

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Writing files so that each one is complete or does not exist."""
 
 import os
 import tempfile
@@ -8,7 +8,27 @@ from kanerva.errors import KanervaError
 
 
 def write_atomically(path: Path, contents: bytes) -> None:
-    """After a crash or on a full disk the file is the old one or the new one, never half of it."""
+    """Write a file; after a crash or on a full disk it is the old one or the new one, never half.
+
+    The bytes go into a temporary file in the same folder, which then replaces the file. Missing
+    folders are made.
+
+    Args:
+        path: the file to write.
+        contents: all of its bytes.
+
+    Raises:
+        KanervaError: the file cannot be written. What was there before is untouched.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "new" / "file.bin"
+        ...     write_atomically(path, b"all of it")
+        ...     path.read_bytes()
+        b'all of it'
+
+    """
     try:
         _write(path, contents)
     except OSError as error:
@@ -41,7 +61,7 @@ def _write(path: Path, contents: bytes) -> None:
 
 
 def _umask() -> int:
-    """What new files of this process are refused; asking means setting it for a moment."""
+    """Permissions that new files of this process do not get; to ask, one must set them briefly."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

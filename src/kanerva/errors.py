@@ -1,8 +1,29 @@
-"""What can go wrong, said so that the reader knows what to do next."""
+"""Errors and warnings of the package. Each message says what to do next."""
 
 
 class KanervaError(ValueError):
-    """A mistake a user can make and mend: which argument, what was expected, what came, the fix."""
+    """A mistake that the caller can correct: a wrong argument, option or file.
+
+    The message has four parts, which are attributes too. Every mistake that a user of this package
+    can make raises this error, so one `except KanervaError` catches them all.
+
+    Args:
+        argument: the name of the argument, option or file.
+        expected: what was expected.
+        got: what came instead.
+        fix: what the caller can do about it, as a complete sentence.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import KanervaError, MemoryState, recall
+        >>> memory = MemoryState(torch.zeros(3, 2), torch.eye(3))
+        >>> try:
+        ...     recall(memory, torch.zeros(1, 4))
+        ... except KanervaError as error:
+        ...     print(f"{error.argument}: expected {error.expected}")
+        weights: expected size 3 in dimension -1 (the memory's rows K)
+
+    """
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
         super().__init__(f"{argument}: expected {expected}, got {got}. {fix}")
@@ -17,11 +38,43 @@ class KanervaError(ValueError):
 
 
 class NotPositiveDefiniteError(KanervaError):
-    """A matrix that has no Cholesky factor, even with jitter."""
+    """A matrix has no Cholesky factor, even after jitter was added to its diagonal.
+
+    A `KanervaError` whose `argument` says which matrix it is. The usual reason is that the weights
+    are too large compared with `noise_var`.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import NotPositiveDefiniteError, linalg
+        >>> try:
+        ...     linalg.cholesky(-torch.eye(2, dtype=torch.float64), name="the system")
+        ... except NotPositiveDefiniteError as error:
+        ...     print(error.argument, "is", error.got)
+        the system is one that has no Cholesky factor even with a jitter of 1e-06
+
+    """
 
 
 class JitterWarning(UserWarning):
-    """A matrix needed help on its diagonal before it could be factorised."""
+    """Rounding made a matrix lose positive definiteness, and jitter on its diagonal repaired it.
+
+    The warning says which matrix it was and how much was added. The result is as if the items had
+    a little more noise. Turn the warning into an error to find the call.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> from kanerva import JitterWarning, linalg
+        >>> singular = torch.ones(2, 2, dtype=torch.float64)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", JitterWarning)
+        ...     try:
+        ...         linalg.cholesky(singular, name="the system")
+        ...     except JitterWarning as warning:
+        ...         print(str(warning).split(";")[0])
+        the system was not positive definite because of rounding
+
+    """
 
 
 def _rebuild(kind: type[KanervaError], argument: str, expected: str, got: str, fix: str):

@@ -1,4 +1,4 @@
-"""`kanerva data list | info | fetch`: which data sets are there, what they hold, getting them."""
+"""`kanerva data list | info | fetch`: see, describe and download data sets."""
 
 import json as jsonlib
 from pathlib import Path
@@ -7,7 +7,7 @@ from tyro.conf import Positional
 
 
 def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
-    """Say which data sets are there, and where they are looked for.
+    """List the data sets, which of them are there, and the folder they are looked for in.
 
     Args:
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
@@ -19,30 +19,30 @@ def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
     from kanerva.errors import KanervaError
 
     folder = resolve_data_folder(data_folder).resolve()
-    found: dict[str, dict[str, object]] = {}
-    for name, source in READERS.items():
+    files: dict[str, list[str]] = {}
+    missing: dict[str, str] = {}
+    for name, reader in READERS.items():
         try:
-            files = [str(path) for path in source.find(folder)]
-            found[name] = {"present": True, "files": files}
+            files[name] = [str(path) for path in reader.find(folder)]
         except KanervaError as error:
-            found[name] = {"present": False, "files": [], "missing": str(error)}
+            missing[name] = str(error)
     if json:
-        report = {
-            "data_folder": str(folder),
-            "cache_folder": str(cache_folder()),
-            "datasets": found,
+        datasets = {
+            name: {"present": False, "files": [], "missing": missing[name]}
+            if name in missing
+            else {"present": True, "files": files[name]}
+            for name in READERS
         }
-        print(jsonlib.dumps(report, indent=2))
+        folders = {"data_folder": str(folder), "cache_folder": str(cache_folder())}
+        print(jsonlib.dumps({**folders, "datasets": datasets}, indent=2))
         return
     print(f"looked for in {folder} (--data-folder or KANERVA_DATA), cached in {cache_folder()}")
-    for name, entry in found.items():
-        files = entry["files"]
-        assert isinstance(files, list)
-        if entry["present"]:
-            print(f"  {name:<15} there: {', '.join(files) or 'needs no file'}")
-        else:
+    for name in READERS:
+        if name in missing:
             print(f"  {name:<15} missing: kanerva data fetch {name}")
-    print("  or the path of any folder of images, one sub-folder a class")
+        else:
+            print(f"  {name:<15} there: {', '.join(files[name]) or 'needs no files'}")
+    print("  or the path of any folder of images, with one sub-folder for each class")
 
 
 def info(
@@ -53,12 +53,13 @@ def info(
     size: int | None = None,
     json: bool = False,
 ) -> None:
-    """Count a data set's images and classes, and say what its pixels are.
+    """Count the images and classes of a data set, and say what its pixels are.
 
     Args:
         name: omniglot, omniglot-burda, cifar10, glyphs, or a folder of images.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
-        binarisation: threshold20 or stochastic; by default what the data set is known with.
+        binarisation: threshold20 or stochastic; by default the one the data set is usually used
+            with.
         size: height and width of the images; by default the data set's own.
         json: print one JSON object and nothing else.
 
@@ -69,10 +70,10 @@ def info(
     if json:
         print(jsonlib.dumps(report, indent=2))
         return
-    splits = report.pop("splits")
     for key, value in report.items():
-        print(f"{key.replace('_', ' '):<14} {value}")
-    for split, entry in splits.items():
+        if key != "splits":
+            print(f"{key.replace('_', ' '):<14} {value}")
+    for split, entry in report["splits"].items():
         print(
             f"{split:<14} {entry['images']:>7,} images of {entry['classes']:,} classes, "
             f"mean pixel {entry['mean_pixel']:.4f}"
@@ -105,8 +106,8 @@ def fetch_data(
     for path, state in files:
         print(f"{path}: {state}")
     if not files:
-        print(f"{name} needs no file")
+        print(f"{name} needs no files")
 
 
 DATA_COMMANDS = {"list": list_data, "info": info, "fetch": fetch_data}
-"""What follows `kanerva data`."""
+"""The commands after `kanerva data`."""

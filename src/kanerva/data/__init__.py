@@ -1,4 +1,4 @@
-"""Data: files in, tensors out. Knows nothing of models."""
+"""Data sets: files in, tensors out. Nothing here knows about models."""
 
 from kanerva.data.dataset import Dataset
 from kanerva.data.download import fetch

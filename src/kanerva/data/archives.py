@@ -1,7 +1,8 @@
-"""Reading files that came from elsewhere: archives in memory, nothing unpacked, limits on size.
+"""Reading the files of folders, zip and tar archives that other people made, safely.
 
-Every reader yields (path, bytes). A path that leaves its archive, a link, a device, a file or an
-archive of absurd size, a damaged archive: each is a `KanervaError`.
+Archives are read in memory; nothing is unpacked to disk. Every reader yields (path, bytes). Each of
+these is a `KanervaError`: a path that leads out of its archive, a link, a device, a file or an
+archive that is far too large, a damaged archive.
 """
 
 import bz2
@@ -20,10 +21,11 @@ from typing import IO
 from kanerva.errors import KanervaError
 
 MAX_FILE = 128 * 2**20
-"""Bytes of one file; the largest that is expected, a batch of CIFAR-10, has 31 MB."""
+"""The most bytes of one file. The largest that we expect, a batch of CIFAR-10, has 31 MB."""
 MAX_TOTAL = 4 * 2**30
-"""Bytes of a whole archive, unpacked."""
+"""The most bytes of a whole archive, unpacked."""
 MAX_FILES = 2_000_000
+"""The most files of a whole archive."""
 
 _DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError,
@@ -32,7 +34,10 @@ _DAMAGED = (
 
 
 def read_files(source: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of a folder, a zip or a tar archive, in its order there (folders: sorted)."""
+    """Yield the path and bytes of every file of a folder, a zip or a tar archive.
+
+    Files of an archive come in its own order, files of a folder sorted by name.
+    """
     if source.is_dir():
         yield from _read_folder(source)
         return
@@ -51,14 +56,15 @@ def read_files(source: Path) -> Iterator[tuple[str, bytes]]:
             str(source),
             expected=f"a whole {'zip' if source.suffix == '.zip' else 'tar'} archive",
             got=f"one that is damaged, cut short or of another kind ({_one_line(error)})",
-            fix="Download it again, with `kanerva data fetch` where it has an address.",
+            fix="Download it again; `kanerva data fetch` does this for the known data sets.",
         ) from None
 
 
 def list_folder(folder: Path) -> list[str]:
-    """Paths of the files below a folder, sorted, without hidden ones and what macOS adds.
+    """List the files below a folder, sorted, without hidden files and those that macOS adds.
 
-    Links to folders are followed, but into no folder twice. Strings, for there may be many.
+    Links to folders are followed, but no folder is entered twice. Paths are strings, because there
+    may be many of them.
     """
     found: list[str] = []
     seen: set[str] = set()
@@ -96,7 +102,7 @@ def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:
             if info.is_dir():
                 continue
             _check_size(source, info.filename, info.file_size)
-            with archive.open(info) as file:  # never more than what it says it has
+            with archive.open(info) as file:  # never more than the size it states
                 yield info.filename, file.read(info.file_size)
 
 
@@ -128,7 +134,7 @@ def _decompressed(source: Path) -> IO[bytes]:
 
 
 class _Limited:
-    """Refuses one read of more than a file may have: tar headers can claim any size."""
+    """Refuses to read more at once than a file may have: a tar header can claim any size."""
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > MAX_FILE + 2**20:
@@ -169,7 +175,7 @@ def _refused(source: Path, what: str) -> KanervaError:
         str(source),
         expected="plain files of sensible size inside",
         got=what,
-        fix="Nothing was read. Get the archive from where it was published.",
+        fix="It is not used. Get the archive from where it was published.",
     )
 
 

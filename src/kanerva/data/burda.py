@@ -1,11 +1,11 @@
-"""Burda's Omniglot (Burda et al. 2016): `chardata.mat`, the version most papers report on."""
+"""Burda's Omniglot (Burda et al. 2016): `chardata.mat`, the version that most papers use."""
 
 from pathlib import Path
 
 import numpy as np
 
-from kanerva.data.image_arrays import ImageArrays, random_split, sort_by_split
-from kanerva.data.paths import first_of, missing_files
+from kanerva.data.image_arrays import ImageArrays, in_split_order, random_parts
+from kanerva.data.paths import first_existing, missing_files
 from kanerva.errors import KanervaError
 
 SIZE = 28
@@ -14,15 +14,15 @@ NAMES = ("data", "target", "targetchar", "testdata", "testtarget", "testtargetch
 
 
 def find(folder: Path) -> list[Path]:
-    """The one file."""
-    source = first_of(folder, "chardata.mat", "omniglot-burda/chardata.mat")
+    """Find the one file."""
+    source = first_existing(folder, "chardata.mat", "omniglot-burda/chardata.mat")
     if source is None:
         raise missing_files("omniglot-burda", folder, "chardata.mat")
     return [source]
 
 
 def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
-    """Grey images with Burda's own test set; validation is a tenth of the rest, by a fixed seed."""
+    """Read grey images with Burda's own test set; a seeded tenth of the rest validates."""
     (source,) = sources
     arrays = _load(source)
     train, test = _images(source, arrays, "data"), _images(source, arrays, "testdata")
@@ -31,14 +31,13 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     class_of = {name: number for number, name in enumerate(class_names)}
     labels = np.array([class_of[name] for name in characters])
     is_test = np.arange(len(labels)) >= len(train)
-    dataset = ImageArrays(
+    return in_split_order(
+        random_parts(is_test, len(labels)),
         images=np.concatenate([train, test])[:, None],
         labels=labels,
-        split_sizes=(0, 0, 0),
         class_names=tuple(class_names),
         encoding="chardata.mat of Burda et al.",
     )
-    return sort_by_split(dataset, random_split(is_test, len(labels)))
 
 
 def _load(source: Path) -> dict[str, np.ndarray]:
@@ -55,13 +54,13 @@ def _load(source: Path) -> dict[str, np.ndarray]:
         raise _wrong(source, f"{source.stat().st_size:,} bytes")
     try:
         arrays = loadmat(source, variable_names=NAMES)
-    except Exception as error:  # SciPy raises nearly anything on files that are something else
+    except Exception as error:  # SciPy raises nearly anything on files of another kind
         raise _wrong(source, " ".join(str(error).split()) or type(error).__name__) from None
     return {name: array for name, array in arrays.items() if isinstance(array, np.ndarray)}
 
 
 def _images(source: Path, arrays: dict[str, np.ndarray], name: str) -> np.ndarray:
-    """784 x N columns in [0, 1], each an image stored column by column, to (N, 28, 28) bytes."""
+    """Turn 784 x N columns in [0, 1], images stored column by column, into (N, 28, 28) bytes."""
     columns = arrays.get(name)
     if columns is None:
         raise _wrong(source, f"no array {name}")
@@ -74,7 +73,7 @@ def _images(source: Path, arrays: dict[str, np.ndarray], name: str) -> np.ndarra
 
 
 def _characters(arrays: dict[str, np.ndarray], prefix: str, count: int) -> list[str]:
-    """Alphabet and character of each image, where the file has them."""
+    """Name the alphabet and character of each image, if the file has them."""
     alphabets, numbers = arrays.get(f"{prefix}target"), arrays.get(f"{prefix}targetchar")
     if alphabets is None or numbers is None:
         return ["unlabelled"] * count

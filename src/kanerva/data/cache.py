@@ -1,7 +1,7 @@
-"""What was read once is kept as one safetensors file, and read from there in a moment.
+"""The cache: a data set that was read once is kept as one safetensors file, which loads quickly.
 
-The name of the file is a digest of the data set's name, its options, the version of the readers
-and the size and time of every source file: a changed source is another file.
+The name of the file contains a digest of the data set's name and options, the version of the
+readers, and the size and time of every source file. If a source changes, another file is made.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ from kanerva.data.paths import cache_folder
 from kanerva.errors import KanervaError
 
 VERSION = 2
-"""Raised when a reader makes other pixels, labels or splits from the same files."""
+"""Increased whenever a reader makes other pixels, labels or splits from the same files."""
 _OPTIONAL = ("alphabets", "drawers")
 
 
 def cache_path(name: str, sources: Iterable[Path], **options: object) -> Path:
-    """Where the data set made from these files with these options is kept."""
+    """The file that keeps the data set made from these sources with these options."""
     key = json.dumps([VERSION, name, options, [_fingerprint(source) for source in sources]])
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return cache_folder() / f"{name}-{digest}.safetensors"
 
 
 def load(path: Path, split: str) -> ImageArrays | None:
-    """One split, its `split_sizes` those of the whole; None when it is not there or not whole."""
+    """Read one split; None if the file does not exist or is damaged."""
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads(file.metadata()["kanerva"])
@@ -51,16 +51,16 @@ def load(path: Path, split: str) -> ImageArrays | None:
         return None
 
 
-def store(path: Path, dataset: ImageArrays) -> None:
-    """Write the file whole or not at all; a folder that cannot be written to only warns."""
-    arrays = {"images": dataset.images, "labels": dataset.labels}
+def store(path: Path, whole: ImageArrays) -> None:
+    """Write the file, complete or not at all; if the folder cannot be written to, only warn."""
+    arrays = {"images": whole.images, "labels": whole.labels}
     for name in _OPTIONAL:
-        if (array := getattr(dataset, name)) is not None:
+        if (array := getattr(whole, name)) is not None:
             arrays[name] = array
     header = {
-        "sizes": dataset.split_sizes,
-        "class_names": dataset.class_names,
-        "encoding": dataset.encoding,
+        "sizes": whole.split_sizes,
+        "class_names": whole.class_names,
+        "encoding": whole.encoding,
     }
     data = save(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
@@ -70,8 +70,8 @@ def store(path: Path, dataset: ImageArrays) -> None:
         write_atomically(path, data)
     except KanervaError as error:
         warnings.warn(
-            f"data is read anew each time, for {path.parent} cannot be written ({error.got}); "
-            "set KANERVA_CACHE to a folder that can",
+            f"the data will be read from its files each time, because {path.parent} cannot be "
+            f"written ({error.got}); set KANERVA_CACHE to a folder that can",
             stacklevel=2,
         )
 

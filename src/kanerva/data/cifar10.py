@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from kanerva.data.archives import read_files
-from kanerva.data.image_arrays import ImageArrays, random_split, sort_by_split
+from kanerva.data.image_arrays import ImageArrays, in_split_order, random_parts
 from kanerva.data.image_files import open_image, to_array
-from kanerva.data.paths import first_of, missing_files
+from kanerva.data.paths import first_existing, missing_files
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
@@ -28,11 +28,11 @@ _IMAGE = re.compile(
 
 
 def find(folder: Path) -> list[Path]:
-    """The binary archive before image files; never the one that is a pickle."""
-    source = first_of(folder, *_BINARY, *_IMAGES)
+    """Find the binary archive, else image files. The archive that is a pickle is refused."""
+    source = first_existing(folder, *_BINARY, *_IMAGES)
     if source is not None:
         return [source]
-    pickled = first_of(folder, *_PICKLED)
+    pickled = first_existing(folder, *_PICKLED)
     if pickled is not None:
         raise KanervaError(
             str(pickled),
@@ -46,7 +46,7 @@ def find(folder: Path) -> list[Path]:
 
 
 def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
-    """Colour images with the official test set; validation is a tenth of the rest, seeded."""
+    """Read colour images with the official test set; a seeded tenth of the rest validates."""
     (source,) = sources
     if source.name in _BINARY:
         images, labels, is_test, encoding = _read_batches(source)
@@ -55,23 +55,29 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
     num_train, num_test = int((~is_test).sum()), int(is_test.sum())
     if (num_train, num_test) != (NUM_TRAIN, NUM_TEST):
         raise _incomplete(source, f"{num_train:,} and {num_test:,}")
-    arrays = ImageArrays(images, labels, (0, 0, 0), CLASSES, encoding)
-    return sort_by_split(arrays, random_split(is_test, len(labels)))
+    return in_split_order(
+        random_parts(is_test, len(labels)),
+        images=images,
+        labels=labels,
+        class_names=CLASSES,
+        encoding=encoding,
+    )
 
 
 Read = tuple[np.ndarray, np.ndarray, np.ndarray, str]
-"""Images, labels, which are for test, and the encoding."""
+"""Images, labels, which images are for test, and the encoding."""
 
 
 def _read_batches(source: Path) -> Read:
-    """Records of a label and 3 x 32 x 32 bytes, red, green, blue."""
+    """Read records of one byte for the label and 3 x 32 x 32 bytes of red, green and blue."""
     batches: dict[str, np.ndarray] = {}
     for path, data in read_files(source):
         match = _BATCH.search(path)
         if match is None:
             continue
         if len(data) % (1 + 3 * SIZE * SIZE):
-            raise _incomplete(source, f"{path} of {len(data):,} bytes, no whole number of images")
+            got = f"{path} of {len(data):,} bytes, which is not a whole number of images"
+            raise _incomplete(source, got)
         batches[match["name"]] = np.frombuffer(data, np.uint8).reshape(-1, 1 + 3 * SIZE * SIZE)
     if not batches:
         raise _incomplete(source, "no data_batch_*.bin and test_batch.bin")

@@ -1,6 +1,7 @@
-"""Damage to images: what a cue may have suffered before the memory is asked to repair it.
+"""Damage to images: what may have happened to a cue before the memory is asked to repair it.
 
-Ink is 1, paper is 0. Everything is a function of numbers drawn before, so that it can be compiled.
+Ink is 1 and background is 0. All random numbers are drawn first, as a `DamageNoise`. The rest is a
+function of them, so that it can be compiled.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -11,7 +12,9 @@ from torch import Tensor
 from kanerva.checks import check_one_of
 
 Damage = Literal["block12", "erase12", "salt", "half", "none"]
+"""The name of a kind of damage; `damage` says what each one does."""
 DAMAGES: tuple[Damage, ...] = get_args(Damage)
+"""The names of all kinds of damage."""
 BLOCK = 12
 """Side of the square that the paper puts on its cues (section 4.3)."""
 SALT = 0.1
@@ -19,15 +22,41 @@ SALT = 0.1
 
 
 class DamageNoise(NamedTuple):
-    """Uniform numbers between 0 and 1."""
+    """The random numbers that decide how images are damaged, uniform between 0 and 1.
+
+    Attributes:
+        per_image: (..., 4). The first two decide where the damage is, or which half is lost; the
+            third decides which kind it is, the fourth how much of a neighbour shines through.
+        per_pixel: (..., 1, H, W), one number for each pixel.
+
+    Example:
+        >>> import torch
+        >>> from kanerva.data.damage import DamageNoise
+        >>> noise = DamageNoise.draw(torch.zeros(5, 1, 28, 28), torch.Generator().manual_seed(0))
+        >>> noise.per_image.shape, noise.per_pixel.shape
+        (torch.Size([5, 4]), torch.Size([5, 1, 28, 28]))
+
+    """
 
     per_image: Tensor
-    """(..., 4): where, or which half; which kind; how much of a neighbour."""
     per_pixel: Tensor
-    """(..., 1, H, W)."""
 
     @staticmethod
     def draw(images: Tensor, generator: torch.Generator | None) -> "DamageNoise":
+        """Draw the random numbers for some images.
+
+        Args:
+            images: (..., channels, H, W); only their shape and device are used.
+            generator: the source of random numbers, on the device of the images.
+
+        Returns:
+            Random numbers for each image.
+
+        Example:
+            >>> DamageNoise.draw(torch.zeros(2, 3, 1, 8, 8), None).per_image.shape
+            torch.Size([2, 3, 4])
+
+        """
         *items, _, height, width = images.shape
         options = {"device": images.device, "generator": generator}
         return DamageNoise(
@@ -36,16 +65,54 @@ class DamageNoise(NamedTuple):
 
 
 def damage(images: Tensor, kind: Damage, *, generator: torch.Generator | None = None) -> Tensor:
-    """Images (..., channels, H, W), each damaged at its own random place.
+    """Damage images, each one at its own random place (section 4.3 of the paper).
 
-    block12 puts a 12 x 12 square of ink somewhere, erase12 one of paper, salt turns a tenth of the
-    pixels into ink, half wipes out one of the four halves.
+    Args:
+        images: (..., channels, H, W), ink 1 and background 0.
+        kind: block12 puts a 12 x 12 square of ink somewhere, as the paper does; erase12 puts one
+            of background there; salt turns a tenth of the pixels into ink; half erases the upper,
+            lower, left or right half; none changes nothing.
+        generator: the source of random numbers, on the device of the images.
+
+    Returns:
+        The damaged images, of the same shape.
+
+    Raises:
+        KanervaError: there is no such kind of damage.
+
+    Example:
+        >>> import torch
+        >>> from kanerva.data.damage import damage
+        >>> blank = torch.zeros(2, 1, 28, 28)
+        >>> damage(blank, "block12").sum((1, 2, 3))
+        tensor([144., 144.])
+
     """
     check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
     return apply_damage(images, kind, DamageNoise.draw(images, generator))
 
 
 def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
+    """Damage images with random numbers that were drawn before.
+
+    Args:
+        images: (..., channels, H, W), ink 1 and background 0.
+        kind: as in `damage`.
+        noise: what `DamageNoise.draw(images, generator)` returned.
+
+    Returns:
+        The damaged images, of the same shape.
+
+    Example:
+        >>> images = torch.ones(1, 1, 4, 4)
+        >>> noise = DamageNoise(torch.full((1, 4), 0.9), torch.rand(1, 1, 4, 4))
+        >>> apply_damage(images, "half", noise)
+        tensor([[[[0., 0., 0., 0.],
+                  [0., 0., 0., 0.],
+                  [1., 1., 1., 1.],
+                  [1., 1., 1., 1.]]]])
+
+    """
     height, width = images.shape[-2:]
     if kind == "none":
         return images
@@ -57,10 +124,25 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
 
 
 def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
-    """Episodes (..., T, channels, H, W), each item with one kind of damage at random: for training.
+    """Damage every image with a kind chosen at random, to train on.
 
-    One more kind is a faint neighbour shining through, as in what a memory gives back when it is
-    not sure: to lead that to the stronger of the two makes what is written attract.
+    One more kind is added: another image of the episode shines through, with less than half of the
+    weight. A memory that is not sure reads such mixtures. Training that leads them to the stronger
+    of the two images makes written images attract what is read.
+
+    Args:
+        images: episodes (..., T, channels, H, W), ink 1 and background 0.
+        noise: what `DamageNoise.draw(images, generator)` returned.
+
+    Returns:
+        The damaged images, of the same shape.
+
+    Example:
+        >>> images = torch.zeros(8, 32, 1, 28, 28)
+        >>> noise = DamageNoise.draw(images, torch.Generator().manual_seed(0))
+        >>> any_damage(images, noise).shape
+        torch.Size([8, 32, 1, 28, 28])
+
     """
     kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
     which, share = (noise.per_image[..., number, None, None, None] for number in (2, 3))
@@ -72,7 +154,7 @@ def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
 
 
 def _block(per_image: Tensor, height: int, width: int) -> Tensor:
-    """A mask (..., 1, H, W) that is true in a square of side BLOCK."""
+    """Make a mask (..., 1, H, W) that is true in a square of side BLOCK."""
     rows, columns = (
         _between(per_image[..., axis], size, min(BLOCK, size))
         for axis, size in enumerate((height, width))
@@ -81,17 +163,16 @@ def _block(per_image: Tensor, height: int, width: int) -> Tensor:
 
 
 def _between(place: Tensor, size: int, length: int) -> Tensor:
-    """Which of `size` pixels lie in a stretch of `length` that starts anywhere."""
+    """Say which of `size` pixels lie in a stretch of `length`; `place`, 0 to 1, moves it."""
     start = (place * (size - length + 1)).floor().unsqueeze(-1)
     pixels = torch.arange(size, device=place.device)
     return (pixels >= start) & (pixels < start + length)
 
 
 def _half(per_image: Tensor, height: int, width: int) -> Tensor:
-    """A mask (..., 1, H, W) that is true above, below, left or right of the middle."""
-    rows = (torch.arange(height, device=per_image.device) < height / 2)[:, None].expand(
-        height, width
-    )
-    columns = (torch.arange(width, device=per_image.device) < width / 2).expand(height, width)
+    """Make a mask (..., 1, H, W) that is true above, below, left or right of the middle."""
+    device = per_image.device
+    rows = (torch.arange(height, device=device) < height / 2)[:, None].expand(height, width)
+    columns = (torch.arange(width, device=device) < width / 2).expand(height, width)
     upright, first = (per_image[..., axis, None, None] > 0.5 for axis in (0, 1))
     return (torch.where(upright, rows, columns) == first).unsqueeze(-3)

@@ -1,12 +1,32 @@
-"""What a data set holds, as plain numbers and words."""
+"""What a data set contains, as numbers and words for `kanerva data info`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from kanerva.data.dataset import SPLITS, Dataset
 from kanerva.data.episodes import THRESHOLD
 from kanerva.data.load import load_dataset
 from kanerva.errors import KanervaError
+
+
+class SplitDescription(TypedDict):
+    """Counts of one split, and the mean of its pixels."""
+
+    images: int
+    classes: int
+    mean_pixel: float
+
+
+class DatasetDescription(TypedDict):
+    """What `describe` returns."""
+
+    name: str
+    image_shape: list[int]
+    num_classes: int
+    likelihood: str
+    binarisation: str
+    encoding: str
+    splits: dict[str, SplitDescription]
 
 
 def describe(
@@ -15,17 +35,17 @@ def describe(
     data_folder: Path | str | None = None,
     binarisation: str | None = None,
     size: int | None = None,
-) -> dict[str, Any]:
-    """Shape, classes and encoding of a data set, and for each split its counts and mean pixel."""
-    report: dict[str, Any] = {}
-    splits: dict[str, dict[str, float]] = {}
+) -> DatasetDescription:
+    """Shape, classes and encoding of a data set, and the counts and mean pixel of each split."""
+    splits: dict[str, SplitDescription] = {}
+    dataset: Dataset | None = None
     for split in SPLITS:
         try:
             dataset = load_dataset(
                 name, split, data_folder=data_folder, binarisation=binarisation, size=size
             )
         except KanervaError as error:
-            if error.argument != "split":  # a small folder may have none for validation
+            if error.argument != "split":  # a small folder may have no images for validation
                 raise
             splits[split] = {"images": 0, "classes": 0, "mean_pixel": 0.0}
             continue
@@ -34,19 +54,20 @@ def describe(
             "classes": len(dataset.labels.unique()),
             "mean_pixel": mean_pixel(dataset),
         }
-        report = {
-            "name": dataset.name,
-            "image_shape": list(dataset.image_shape),
-            "num_classes": dataset.num_classes,
-            "likelihood": dataset.likelihood,
-            "binarisation": dataset.binarisation,
-            "encoding": dataset.encoding,
-        }
-    return report | {"splits": splits}
+    assert dataset is not None, "every data set has images for training or for test"
+    return {
+        "name": dataset.name,
+        "image_shape": list(dataset.image_shape),
+        "num_classes": dataset.num_classes,
+        "likelihood": dataset.likelihood,
+        "binarisation": dataset.binarisation,
+        "encoding": dataset.encoding,
+        "splits": splits,
+    }
 
 
 def mean_pixel(dataset: Dataset) -> float:
-    """Of what episodes hold; for drawings the part of the paper that has ink."""
+    """The mean of the pixels that episodes contain; for drawings, the share of ink."""
     if dataset.binarisation == "threshold20":
         total, scale = (dataset.images > THRESHOLD).sum(), 1
     else:

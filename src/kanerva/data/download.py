@@ -1,4 +1,4 @@
-"""Downloads from where the data sets were published: resumed, checked, and whole or not at all."""
+"""`fetch`: download data sets from where they were published, with resume and checksum."""
 
 import hashlib
 import http.client
@@ -17,18 +17,19 @@ from kanerva.errors import KanervaError
 TIMEOUT = 30.0
 """Seconds without a byte after which a connection counts as lost."""
 ATTEMPTS = 3
-"""Connections in a row that may break before we give up; each continues where the last ended."""
+"""How many connections may break before we give up. Each continues where the last one ended."""
 MAX_BYTES = 2 * 2**30
+"""The most bytes of one file."""
 _BLOCK = 2**18
 _CONNECTION_ERRORS = (URLError, http.client.HTTPException, ConnectionError, TimeoutError)
 
 
 class RemoteFile(NamedTuple):
-    """A published file."""
+    """A file that somebody published."""
 
     url: str
     md5: str | None
-    """None where no checksum is known: then only the reader of the file checks it."""
+    """The checksum; None if it is not known. Then only the reader of the file checks it."""
 
     @property
     def filename(self) -> str:
@@ -56,9 +57,10 @@ REMOTE_FILES = {
 
 
 class FetchedFile(NamedTuple):
-    """What became of one file."""
+    """What `fetch` did with one file."""
 
     path: Path
+    """Where the file is now."""
     state: str
     """In words: downloaded or already there, and whether its checksum is the published one."""
 
@@ -70,13 +72,26 @@ def fetch(
     mirror: str | None = None,
     show_progress: bool = True,
 ) -> list[FetchedFile]:
-    """Download a data set's files into the data folder. A file that is there already is kept.
+    """Download the files of a data set into the data folder.
+
+    A file that is there already is kept. A broken download continues the next time.
 
     Args:
-        name: omniglot, omniglot-burda or cifar10.
+        name: omniglot, omniglot-burda or cifar10; glyphs needs no files.
         data_folder: the folder to put them in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
-        show_progress: a bar on stderr, if that is a terminal.
+        show_progress: show a bar on stderr, if that is a terminal.
+
+    Returns:
+        One `FetchedFile(path, state)` for each file of the data set.
+
+    Raises:
+        KanervaError: the name is not known, a download failed, or a checksum is wrong.
+
+    Example:
+        >>> from kanerva.data import fetch
+        >>> fetch("glyphs")
+        []
 
     """
     if name == "glyphs":
@@ -100,7 +115,7 @@ def fetch(
 
 
 def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) -> FetchedFile:
-    """One file, by way of FILE.part, which a later call continues."""
+    """Download one file. An incomplete one is called FILE.part; a later call continues it."""
     path = folder / remote.filename
     if path.exists():
         same = remote.md5 is None or _md5(path) == remote.md5
@@ -122,7 +137,8 @@ def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) ->
             remote.url,
             expected=f"a file with md5 {remote.md5}",
             got=got,
-            fix="It was thrown away. Try again; if that does not help, the address has changed.",
+            fix="The download was deleted. Try again; if that does not help, the published file "
+            "has changed: get it elsewhere, or pass a mirror.",
         )
     os.replace(part, path)
     checked = "checksum right" if remote.md5 else "no checksum is published"
@@ -130,7 +146,7 @@ def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) ->
 
 
 def _resume(remote: RemoteFile, part: Path, show: bool) -> None:
-    """Append what is missing to the part, or begin anew where the server cannot continue."""
+    """Append what is missing to the part, or start again if the server cannot continue."""
     start = _size(part)
     headers = {"User-Agent": "kanerva"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
@@ -138,7 +154,7 @@ def _resume(remote: RemoteFile, part: Path, show: bool) -> None:
     except HTTPError as error:
         error.close()
         whole = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
-        if error.code == 416 and start:  # nothing after what we have: all of it, or too much
+        if error.code == 416 and start:  # the server has no more: we have all of it, or too much
             if whole is None or int(whole[1]) != start:
                 part.unlink()
                 _resume(remote, part, show)
@@ -163,7 +179,7 @@ def _resume(remote: RemoteFile, part: Path, show: bool) -> None:
                         remote.url,
                         expected=f"a file of at most {MAX_BYTES:,} bytes",
                         got="more",
-                        fix="This is not the published file: check the address.",
+                        fix="This is not the published file. Check the address.",
                     )
                 file.write(block)
                 advance(len(block))

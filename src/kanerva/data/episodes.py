@@ -1,4 +1,7 @@
-"""Episodes: T items of a data set, drawn where the images are. Shapes: B episodes, T items."""
+"""`EpisodeSampler`: episodes of T items, drawn on the device of the images.
+
+Shapes: B episodes, T items.
+"""
 
 import torch
 from torch import Tensor
@@ -8,15 +11,38 @@ from kanerva.data.dataset import Dataset
 from kanerva.errors import KanervaError
 
 THRESHOLD = 20
-"""Of 255: the paper's binarisation of Omniglot (section 4.2, footnote)."""
+"""Grey values above this one, of 255, are ink: the paper's Omniglot (section 4.2, footnote)."""
 _LARGEST_INT32 = 2**31 - 1
 
 
 class EpisodeSampler:
-    """Draws episodes from the whole split, or each from a few of its classes.
+    """Draws episodes from a data set, each from the whole split or from a few of its classes.
 
-    Images stay on their device as bytes, and drawing is device work alone, without a question
-    back to the host: it can be part of a captured CUDA graph. Items are drawn with replacement.
+    An episode is a set of T images in any order (the paper's X, section 3). Images are drawn with
+    replacement. They stay on their device as bytes, and drawing does not wait for that device, so
+    it can be part of a captured CUDA graph.
+
+    Args:
+        dataset: the split to draw from.
+        num_items: T, the images of one episode.
+        num_classes: draw each episode from this many random classes; every one of them occurs. By
+            default episodes are drawn from the whole split.
+
+    Raises:
+        KanervaError: `num_items` is below 1, or `num_classes` is more than there are.
+
+    Example:
+        >>> import torch
+        >>> from kanerva.data import Dataset, EpisodeSampler
+        >>> images = torch.randint(256, (4, 1, 28, 28), dtype=torch.uint8)
+        >>> labels = torch.tensor([0, 0, 1, 1])
+        >>> data = Dataset(
+        ...     "mine", "train", images, labels, ("a", "b"), "bernoulli", "threshold20", "noise"
+        ... )
+        >>> sampler = EpisodeSampler(data, num_items=8, num_classes=2)
+        >>> sampler.sample(16, generator=torch.Generator().manual_seed(0)).shape
+        torch.Size([16, 8, 1, 28, 28])
+
     """
 
     def __init__(self, dataset: Dataset, *, num_items: int, num_classes: int | None = None) -> None:
@@ -28,7 +54,7 @@ class EpisodeSampler:
             self._index_classes(num_classes)
 
     def _index_classes(self, num_classes: int) -> None:
-        """Image numbers sorted by class, and where each class that occurs begins among them."""
+        """Sort image numbers by class, and note where each class that occurs begins."""
         self._by_class = self.dataset.labels.argsort(stable=True)
         present, counts = self.dataset.labels.unique(return_counts=True)
         self._counts = counts
@@ -42,10 +68,35 @@ class EpisodeSampler:
         )
 
     def sample(self, num_episodes: int, *, generator: torch.Generator | None = None) -> Tensor:
-        """Images (B, T, channels, H, W) in float32: 0 or 1 for Bernoulli, [0, 1) for Gaussian.
+        """Draw episodes.
 
-        Gaussian images are bytes / 256, without the noise that fills the gaps between them: the
-        model adds that in training.
+        Gaussian images are bytes / 256. Training adds the noise that fills the gaps between these
+        values; there is none here.
+
+        Args:
+            num_episodes: B, how many to draw.
+            generator: the source of random numbers, on the device of the images.
+
+        Returns:
+            Images (B, T, channels, H, W) in float32: 0 or 1 for a Bernoulli likelihood, at least 0
+            and below 1 for a Gaussian one.
+
+        Raises:
+            KanervaError: `num_episodes` is below 1, or the generator is on another device.
+
+        Example:
+            >>> images, labels = torch.full((4, 1, 2, 2), 99).byte(), torch.tensor([0, 0, 1, 1])
+            >>> data = Dataset(
+            ...     "mine", "train", images, labels, ("a", "b"), "bernoulli", "threshold20", "grey"
+            ... )
+            >>> EpisodeSampler(data, num_items=2).sample(1)
+            tensor([[[[[1., 1.],
+                       [1., 1.]]],
+            <BLANKLINE>
+            <BLANKLINE>
+                     [[[1., 1.],
+                       [1., 1.]]]]])
+
         """
         index = self._draw(num_episodes, generator)
         return self._pixels(index, generator)
@@ -53,12 +104,34 @@ class EpisodeSampler:
     def sample_labelled(
         self, num_episodes: int, *, generator: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The same images as `sample`, and their labels (B, T)."""
+        """Draw the same episodes as `sample`, with their labels.
+
+        Args:
+            num_episodes: B, how many to draw.
+            generator: the source of random numbers, on the device of the images.
+
+        Returns:
+            Images (B, T, channels, H, W) as `sample` returns them, and labels (B, T).
+
+        Raises:
+            KanervaError: `num_episodes` is below 1, or the generator is on another device.
+
+        Example:
+            >>> images, labels = torch.zeros(4, 1, 28, 28).byte(), torch.tensor([0, 0, 1, 1])
+            >>> data = Dataset(
+            ...     "mine", "train", images, labels, ("a", "b"), "bernoulli", "threshold20", "zeros"
+            ... )
+            >>> sampler = EpisodeSampler(data, num_items=6, num_classes=2)
+            >>> images, labels = sampler.sample_labelled(1)
+            >>> sorted(labels[0].tolist())
+            [0, 0, 0, 1, 1, 1]
+
+        """
         index = self._draw(num_episodes, generator)
         return self._pixels(index, generator), self.dataset.labels[index]
 
     def _draw(self, num_episodes: int, generator: torch.Generator | None) -> Tensor:
-        """Image numbers (B, T)."""
+        """Draw image numbers (B, T)."""
         check_integer(
             "num_episodes", num_episodes, fix="Pass how many episodes to draw, for example 16."
         )
@@ -75,10 +148,10 @@ class EpisodeSampler:
             return torch.randint(len(self.dataset), shape, generator=generator, device=device)
         scores = torch.rand(num_episodes, len(self._counts), generator=generator, device=device)
         classes = scores.topk(self.num_classes).indices
-        # Items take turns among the classes, so that each occurs, and then change places.
+        # The items are dealt to the classes in turn, so that each class occurs, in random order.
         turns = torch.rand(shape, generator=generator, device=device).argsort(-1)
         chosen = classes.gather(-1, turns % self.num_classes)
-        # The remainder favours no image by more than one part in 2^31 / count.
+        # The remainder prefers no image by more than one part in 2^31 / count.
         item = torch.randint(_LARGEST_INT32, shape, generator=generator, device=device)
         return self._by_class[self._starts[chosen] + item % self._counts[chosen]]
 

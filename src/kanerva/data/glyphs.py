@@ -1,4 +1,4 @@
-"""`glyphs`: a data set that needs no file. Letterforms as if many hands had drawn them."""
+"""`glyphs`: a data set that needs no files. Letterforms, drawn a little differently each time."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,44 +9,64 @@ from PIL import Image
 from torch import Tensor
 
 from kanerva.data.hershey import Glyph, draw_strokes, glyphs
-from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, sort_by_split
+from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, in_split_order
 from kanerva.data.image_files import RESAMPLING
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
 NUM_FIT, NUM_VALID, NUM_TEST = 10, 2, 4
-"""Drawings of each glyph."""
+"""How many drawings of each glyph there are for fitting, validation and test."""
 SIZE = 28
 OVERSAMPLING = 4
-"""Drawn this many times larger, then down-sampled as Omniglot is."""
+"""Glyphs are drawn this many times larger and then down-sampled, as Omniglot is."""
 PEN_WIDTHS = (2, 3, 3, 4)
-"""Widths at that size: Omniglot's strokes are about 3 wide at its own size of 105."""
+"""Pen widths at the larger size. Omniglot's strokes are about 3 wide at its size of 105."""
 BLOCK = 1024
-"""Drawings whose points are moved together."""
+"""How many drawings are transformed together."""
 
 
 def find(folder: Path) -> list[Path]:
-    """No files: the letterforms come with a package."""
+    """Find nothing: the letterforms come with a package."""
     return []
 
 
 def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
-    """The same drawings each time, by a fixed seed."""
+    """Make the drawings, with a fixed seed, so that they are the same each time."""
     each = NUM_FIT + NUM_VALID + NUM_TEST
     labels = np.repeat(np.arange(len(glyphs())), each)
-    arrays = ImageArrays(
+    parts = np.repeat([FIT, VALID, TEST], [NUM_FIT, NUM_VALID, NUM_TEST])
+    return in_split_order(
+        np.tile(parts, len(glyphs())),
         images=_render(labels, seed=0, size=size, show_progress=show_progress),
         labels=labels,
-        split_sizes=(0, 0, 0),
         class_names=tuple(glyph.name for glyph in glyphs()),
         encoding="Hershey letterforms drawn with a jittered pen, Pillow down-sampled",
     )
-    parts = np.repeat([FIT, VALID, TEST], [NUM_FIT, NUM_VALID, NUM_TEST])
-    return sort_by_split(arrays, np.tile(parts, len(glyphs())))
 
 
 def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZE) -> Tensor:
-    """New drawings, as many as `classes` has numbers: uint8 (N, 1, size, size), ink 255."""
+    """Draw letterforms, one for each number in `classes`, each a little differently.
+
+    The `glyphs` data set was made in this way with seed 0. Another seed gives new drawings.
+
+    Args:
+        classes: N class numbers, as in the labels of the `glyphs` data set.
+        seed: the same seed gives the same drawings.
+        size: height and width in pixels.
+
+    Returns:
+        uint8 (N, 1, size, size), ink 255 and background 0.
+
+    Raises:
+        KanervaError: a class number is not one of the data set's.
+
+    Example:
+        >>> from kanerva.data import render_glyphs
+        >>> drawings = render_glyphs([7, 7, 7], seed=1)
+        >>> drawings.shape, drawings.dtype
+        (torch.Size([3, 1, 28, 28]), torch.uint8)
+
+    """
     numbers = np.asarray(list(classes), dtype=np.int64)
     wrong = numbers[(numbers < 0) | (numbers >= len(glyphs()))]
     if len(wrong):
@@ -54,7 +74,7 @@ def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZ
             "classes",
             expected=f"numbers from 0 to {len(glyphs()) - 1}",
             got=str(wrong[0]),
-            fix='They are the labels of load_dataset("glyphs", ...).',
+            fix='Use the labels of load_dataset("glyphs", ...).',
         )
     return torch.from_numpy(_render(numbers, seed=seed, size=size, show_progress=False))
 
@@ -68,16 +88,16 @@ def _render(numbers: np.ndarray, *, seed: int, size: int, show_progress: bool) -
         for start in blocks:
             drawings = _drawings(numbers[start : start + BLOCK], generator, canvas)
             for number, (glyph, points, width) in enumerate(drawings, start=start):
-                picture = Image.new("L", (canvas, canvas))
-                draw_strokes(picture, points, glyph.ends, width)
-                images[number, 0] = np.asarray(picture.resize((size, size), RESAMPLING))
+                image = Image.new("L", (canvas, canvas))
+                draw_strokes(image, points, glyph.ends, width)
+                images[number, 0] = np.asarray(image.resize((size, size), RESAMPLING))
     return images
 
 
 def _drawings(
     numbers: np.ndarray, generator: np.random.Generator, canvas: int
 ) -> list[tuple[Glyph, np.ndarray, int]]:
-    """Each glyph turned, sheared, stretched, bent and moved; its points on a square canvas."""
+    """Turn, shear, stretch, bend and move each glyph; return points on a square canvas."""
     chosen = [glyphs()[number] for number in numbers]
     counts = [len(glyph.points) for glyph in chosen]
     of = np.repeat(np.arange(len(chosen)), counts)
@@ -99,7 +119,7 @@ def _drawings(
 
 
 def _random_transforms(count: int, generator: np.random.Generator) -> np.ndarray:
-    """Random matrices (count, 2, 2): a size, a stretch, a slant and a turn."""
+    """Draw random matrices (count, 2, 2) that scale, stretch, slant and turn."""
     size = generator.uniform(0.5, 0.78, count)
     stretch = np.exp(0.1 * generator.standard_normal(count))
     slant = 0.15 * generator.standard_normal(count)
@@ -118,7 +138,7 @@ def _matrices(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.
 def _wobble(
     points: np.ndarray, of: np.ndarray, count: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """A smooth displacement of the plane, another for each drawing: three waves along x and y."""
+    """Draw a smooth displacement of the plane for each drawing: three waves along x and y."""
     moved = np.zeros_like(points)
     for _ in range(3):
         direction = generator.normal(0, 2.5, (count, 2))[of]

@@ -1,4 +1,4 @@
-"""Real letterforms as strokes: the Hershey fonts, digitised by hand in 1967 for pen plotters."""
+"""Letterforms as strokes: the Hershey fonts, digitised by hand in 1967 for pen plotters."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,29 +7,29 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 PLAIN_FONTS = ("futural", "rowmans", "greeks", "cursive", "scripts", "japanese", "cyrillic")
-"""Looked at first, so that of letters that look alike the one with the fewest strokes stays."""
+"""These fonts come first, so that of similar letters the one with the fewest strokes is kept."""
 CAP_HEIGHT = 21
-"""Of a capital letter in font units. Smaller glyphs (a full stop) are not blown up to its size."""
+"""Height of a capital letter in font units. A full stop is not enlarged to that size."""
 MAX_SIMILARITY = 0.97
-"""Cosine of two blurred pictures from which on one of them is left out."""
+"""Of two glyphs whose blurred images have a larger cosine than this, one is left out."""
 MAX_SEGMENT = 0.15
-"""Longest piece of a stroke, as a part of half a glyph's extent: so that lines can bend."""
+"""Longest straight piece of a stroke, where a glyph spans -1 to 1; short pieces can bend."""
 
 
 class Glyph(NamedTuple):
     """A letterform in a box from -1 to 1."""
 
     name: str
-    """Font and character."""
+    """The font and the character."""
     points: np.ndarray
-    """(P, 2), x to the right and y down, stroke after stroke."""
+    """(P, 2): x to the right and y down, one stroke after the other."""
     ends: tuple[int, ...]
-    """Where each stroke ends among the points."""
+    """For each stroke, the index after its last point."""
 
 
 @lru_cache(maxsize=1)
 def glyphs() -> tuple[Glyph, ...]:
-    """Every letterform of the 32 fonts that has ink, without those that look like another."""
+    """List all letterforms of the 32 fonts, without empty ones and lookalikes."""
     from HersheyFonts import HersheyFonts
 
     fonts = HersheyFonts()
@@ -55,7 +55,7 @@ def _glyph(name: str, strokes: list[list[tuple[int, int]]]) -> Glyph:
 
 
 def _subdivided(stroke: np.ndarray) -> np.ndarray:
-    """The same line through more points, none further than MAX_SEGMENT from the next."""
+    """Add points to a line, so that none is farther than MAX_SEGMENT from the next."""
     length = np.hypot(*np.diff(stroke, axis=0).T)
     counts = np.maximum(np.ceil(length / MAX_SEGMENT), 1)
     knots = np.concatenate([[0], np.cumsum(counts)])
@@ -64,10 +64,10 @@ def _subdivided(stroke: np.ndarray) -> np.ndarray:
 
 
 def _without_lookalikes(every: list[Glyph]) -> list[int]:
-    """Numbers of glyphs none of which looks like an earlier one."""
-    pictures = np.stack([_blurred(glyph) for glyph in every]).reshape(len(every), -1)
-    pictures /= np.linalg.norm(pictures, axis=1, keepdims=True)
-    alike = pictures @ pictures.T > MAX_SIMILARITY
+    """Give the indices of the glyphs that do not look like an earlier one."""
+    images = np.stack([_blurred(glyph) for glyph in every]).reshape(len(every), -1)
+    images /= np.linalg.norm(images, axis=1, keepdims=True)
+    alike = images @ images.T > MAX_SIMILARITY
     kept: list[int] = []
     for number in range(len(every)):
         if not alike[number, kept].any():
@@ -76,15 +76,15 @@ def _without_lookalikes(every: list[Glyph]) -> list[int]:
 
 
 def _blurred(glyph: Glyph) -> np.ndarray:
-    """A picture in which lines of nearly the same place overlap."""
-    picture = Image.new("L", (56, 56))
-    draw_strokes(picture, glyph.points * 24 + 28, glyph.ends, width=6)
-    return np.asarray(picture.resize((14, 14), Image.Resampling.BILINEAR), np.float32)
+    """Draw a small blurred image, in which lines at nearly the same place overlap."""
+    image = Image.new("L", (56, 56))
+    draw_strokes(image, glyph.points * 24 + 28, glyph.ends, width=6)
+    return np.asarray(image.resize((14, 14), Image.Resampling.BILINEAR), np.float32)
 
 
-def draw_strokes(picture: Image.Image, points: np.ndarray, ends: tuple[int, ...], width: int):
-    """Draw with a pen of this width, in pixels."""
-    pen = ImageDraw.Draw(picture)
+def draw_strokes(image: Image.Image, points: np.ndarray, ends: tuple[int, ...], width: int):
+    """Draw strokes into an image with a pen of this width in pixels."""
+    pen = ImageDraw.Draw(image)
     flat = points.reshape(-1).tolist()
     start = 0
     for end in ends:

@@ -1,4 +1,4 @@
-"""Bytes of an image file to a square array of the size we want."""
+"""Image files as square arrays of the size we want."""
 
 import io
 import warnings
@@ -9,20 +9,20 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from kanerva.errors import KanervaError
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
-"""What Pillow may read here: plain raster formats, none that starts another program."""
+"""The formats that Pillow may read here. None of them starts another program."""
 MAX_PIXELS = 100_000_000
-"""Of one image; Pillow's own limit only warns at about this size."""
+"""The most pixels of one image. Pillow's own limit only warns at about this size."""
 RESAMPLING = Image.Resampling.LANCZOS
 """Pillow's antialiasing filter, called ANTIALIAS when the paper was written.
 
 Measured on Omniglot at threshold 20. Ink: nearest 8.0 %, box 12.5, lanczos 13.1, hamming 13.2,
-bicubic 13.4, bilinear 14.6. Of the filters that make a grey worth a threshold, lanczos closes the
-fewest loops (22 % of characters lose one; bilinear 27 %), and none breaks a stroke in two.
+bicubic 13.4, bilinear 14.6. Among the filters whose greys suit a threshold, lanczos closes the
+fewest loops (22 % of characters lose one; bilinear 27 %), and none of them breaks a stroke in two.
 """
 
 
 def open_image(data: bytes, where: str) -> Image.Image:
-    """A decoded image; `where` names the file in errors."""
+    """Decode the bytes of an image file; `where` names the file in errors."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
@@ -35,18 +35,21 @@ def open_image(data: bytes, where: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise _bad(where, f"more than {MAX_PIXELS:,} pixels") from None
     except UnidentifiedImageError:
-        raise _bad(where, "something else, or an image cut short") from None
+        raise _bad(where, "another kind of file, or an image that is cut short") from None
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
         raise _bad(where, " ".join(str(error).split()) or type(error).__name__) from None
     return image
 
 
 def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
-    """uint8 (channels, size, size): upright, on white, its middle square, resized."""
+    """Turn an image upright, put it on white, cut out its middle square and resize that.
+
+    Returns uint8 (channels, size, size), with one channel if `grey` and three if not.
+    """
     image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):  # 16 bits a pixel, which Pillow would cut off at 255
+    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would cut off at 255
         image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
-    if image.mode == "F":  # floating point, which may end at 1 or at 255
+    if image.mode == "F":  # floating point, up to 1 or up to 255
         values = np.nan_to_num(np.asarray(image))
         image = Image.fromarray(
             (values * (255 if values.max() <= 1 else 1)).clip(0, 255).astype(np.uint8)
@@ -59,21 +62,21 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
     return array[None] if grey else array.transpose(2, 0, 1)
 
 
+def has_light_background(images: np.ndarray) -> bool:
+    """Whether the border of images (..., H, W), from 0 to 255, is mostly light."""
+    return float(np.median(border(images))) > 127
+
+
+def border(images: np.ndarray) -> np.ndarray:
+    """The outermost pixels of images (..., H, W), as one row of numbers."""
+    sides = (images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1])
+    return np.concatenate([side.reshape(-1) for side in sides])
+
+
 def _bad(where: str, got: str) -> KanervaError:
     return KanervaError(
         where,
         expected=f"an image ({', '.join(FORMATS)})",
         got=got,
-        fix="Replace the file, or take it out of the folder or archive.",
+        fix="Replace the file, or remove it from the folder or archive.",
     )
-
-
-def has_light_background(images: np.ndarray) -> bool:
-    """Whether the border of images (..., H, W), of 0 to 255, is mostly light."""
-    return float(np.median(border(images))) > 127
-
-
-def border(images: np.ndarray) -> np.ndarray:
-    """The outermost pixels of images (..., H, W), in a row."""
-    sides = (images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1])
-    return np.concatenate([side.reshape(-1) for side in sides])

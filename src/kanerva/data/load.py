@@ -1,9 +1,9 @@
-"""`load_dataset`: a name and a split in, images and labels out."""
+"""`load_dataset`: reads one split of a data set by its name."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -12,22 +12,30 @@ from torch import Tensor
 from kanerva.checks import check_integer, check_one_of
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
 from kanerva.data.dataset import SPLITS, Dataset, check_likelihood
-from kanerva.data.image_arrays import ImageArrays
+from kanerva.data.image_arrays import ImageArrays, split_bounds
 from kanerva.data.paths import resolve_data_folder
 from kanerva.errors import KanervaError
 
 
+class ReadFiles(Protocol):
+    """A function that makes a whole data set from its files."""
+
+    def __call__(
+        self, sources: list[Path], /, *, size: int, grey: bool, show_progress: bool
+    ) -> ImageArrays: ...
+
+
 class DatasetReader(NamedTuple):
-    """How a data set is found and read, and what it is when nothing else is asked for."""
+    """How to find and read a data set, and its usual size and likelihood."""
 
     find: Callable[[Path], list[Path]]
-    """Its files in the data folder, or an error that says what to put there."""
-    read: Callable[..., ImageArrays]
+    """Lists its files in the data folder, or raises an error that says what to put there."""
+    read: ReadFiles
     size: int
     grey: bool
     likelihood: str
     binarisation: str
-    """With a Bernoulli likelihood."""
+    """The usual one with a Bernoulli likelihood."""
     resizable: bool
     """Whether its images can be made at another size."""
 
@@ -47,8 +55,16 @@ READERS = {
     ),
 }
 DATASETS = tuple(READERS)
-"""Names that `load_dataset` knows; it takes the path of a folder of images, too."""
+"""The names of the data sets that `load_dataset` knows; it reads folders of images, too.
+
+Example:
+    >>> from kanerva.data import DATASETS
+    >>> DATASETS
+    ('omniglot', 'omniglot-burda', 'cifar10', 'glyphs')
+
+"""
 MAX_SIZE = 1024
+"""The largest height and width of an image."""
 
 
 def load_dataset(
@@ -62,17 +78,32 @@ def load_dataset(
     likelihood: str | None = None,
     show_progress: bool = True,
 ) -> Dataset:
-    """Read one split of a data set, from its files the first time and then from the cache.
+    """Read one split of a data set, from its files the first time and from the cache later.
 
     Args:
-        name: one of `DATASETS`, or a path to a folder of images.
-        split: train, test, or fit and valid, the two parts of train.
+        name: one of `DATASETS`, or the path of a folder of images, in which every sub-folder is a
+            class.
+        split: train, test, or one of the two parts of train: fit and valid.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
-        binarisation: threshold20 or stochastic; by default what the data set is known with.
-        size: height and width; 28 and for colour 32 unless told.
-        grey: for a folder: grey or colour; by default as its first image.
+        binarisation: threshold20 or stochastic; by default the one the data set is usually used
+            with.
+        size: height and width of the images; by default 28, and 32 for colour.
+        grey: for a folder of images: read it in grey or in colour; by default like its first image.
         likelihood: bernoulli or gaussian; by default gaussian for colour.
-        show_progress: a bar on stderr while files are read, if that is a terminal.
+        show_progress: show a bar on stderr while files are read, if that is a terminal.
+
+    Returns:
+        The split, with images and labels on the CPU.
+
+    Raises:
+        KanervaError: a name or option is not known, or the files are missing or damaged. The
+            message says which file to put where.
+
+    Example:
+        >>> from kanerva.data import load_dataset
+        >>> data = load_dataset("glyphs", "test")  # the one that needs no files
+        >>> data.images.dtype, data.image_shape, data.likelihood
+        (torch.uint8, (1, 28, 28), 'bernoulli')
 
     """
     check_one_of("split", split, SPLITS)
@@ -120,14 +151,11 @@ def _reader(
                 "name",
                 expected=f"one of {', '.join(DATASETS)}, or a folder of images",
                 got=f"{name!r}, a file" if path.exists() else f"{name!r}, which is not there",
-                fix="Check the path; archives are named by what they hold, as in `omniglot`.",
+                fix="Check the path. To read an archive, pass the name of its data set, for "
+                "example omniglot.",
             )
-        check_one_of(
-            "name",
-            name,
-            DATASETS,
-            fix="Choose one of these, or pass the path of a folder of images.",
-        )
+        choices = "Choose one of these, or pass the path of a folder of images."
+        check_one_of("name", name, DATASETS, fix=choices)
     path = path.resolve()
     if grey is None:
         grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path))
@@ -144,7 +172,7 @@ def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
             "size",
             expected=str(reader.size),
             got=repr(size),
-            fix=f"{name} comes only at {reader.size} x {reader.size} pixels.",
+            fix=f"{name} exists only at {reader.size} x {reader.size} pixels.",
         )
     check_integer(
         "size",
@@ -162,28 +190,22 @@ def _check_grey(name: str, reader: DatasetReader, grey: bool | None) -> None:
             expected=str(reader.grey),
             got=str(grey),
             fix=f"{name} is {'grey' if reader.grey else 'in colour'}; "
-            "only folders of images can be read either way.",
+            "only folders of images can be read in both ways.",
         )
 
 
 def _read_split(
     title: str, reader: DatasetReader, files: list[Path], split: str, size: int, show_progress: bool
 ) -> ImageArrays:
-    """One split, from the cache if it is there."""
-    safe = re.sub(r"[^\w.-]", "_", title)
-    path = cache.cache_path(safe, files, size=size, grey=reader.grey)
+    """One split, from the cache if it is there, else from the files."""
+    file_name = re.sub(r"[^\w.-]", "_", title)
+    path = cache.cache_path(file_name, files, size=size, grey=reader.grey)
     part = cache.load(path, split)
     if part is not None:
         return part
     whole = reader.read(files, size=size, grey=reader.grey, show_progress=show_progress)
     cache.store(path, whole)
-    start, stop = whole.bounds(split)
-    return whole._replace(
-        images=whole.images[start:stop],
-        labels=whole.labels[start:stop],
-        alphabets=None if whole.alphabets is None else whole.alphabets[start:stop],
-        drawers=None if whole.drawers is None else whole.drawers[start:stop],
-    )
+    return whole.take(slice(*split_bounds(whole.split_sizes, split)))
 
 
 def _tensor(array: np.ndarray | None) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Omniglot (Lake et al. 2015): 1,623 characters of 50 alphabets, each by the same 20 drawers."""
+"""Omniglot (Lake et al. 2015): 1,623 characters of 50 alphabets, each drawn by 20 people."""
 
 import re
 from pathlib import Path
@@ -7,29 +7,32 @@ import numpy as np
 from PIL import Image, ImageChops
 
 from kanerva.data.archives import read_files
-from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, sort_by_split
+from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, in_split_order
 from kanerva.data.image_files import RESAMPLING, open_image
-from kanerva.data.paths import first_of, missing_files
+from kanerva.data.paths import first_existing, missing_files
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
 NUM_CHARACTERS = {"images_background": 964, "images_evaluation": 659}
 NUM_DRAWERS = 20
 LAST_FIT_DRAWER, LAST_TRAIN_DRAWER = 13, 15
-"""Drawers 1 to 15 train, of which 14 and 15 validate; 16 to 20 test: the sizes of Burda's split."""
+"""Drawers 1 to 13 are for fitting, 14 and 15 for validation, 16 to 20 for test.
+
+Training and test set are as large as Burda's.
+"""
 
 _PATH = re.compile(
     r"(?P<part>images_\w+)/(?P<character>[^/]+/character\d+)/\d+_(?P<drawer>\d+)\.png"
 )
-_HOMES = ("", "omniglot/", "omniglot-py/")
+_SUBFOLDERS = ("", "omniglot/", "omniglot-py/")
 
 
 def find(folder: Path) -> list[Path]:
-    """The two archives, or the folders that were unpacked from them."""
+    """Find the two archives, or the folders that were unpacked from them."""
     sources = []
     for part in NUM_CHARACTERS:
-        names = [home + part + suffix for home in _HOMES for suffix in (".zip", "")]
-        source = first_of(folder, *names)
+        names = [subfolder + part + suffix for subfolder in _SUBFOLDERS for suffix in (".zip", "")]
+        source = first_existing(folder, *names)
         if source is None:
             raise missing_files("omniglot", folder, f"{part}.zip, or the folder {part},")
         sources.append(source)
@@ -37,7 +40,7 @@ def find(folder: Path) -> list[Path]:
 
 
 def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
-    """Every drawing, ink as 255, down-sampled to `size` x `size` and still grey."""
+    """Read every drawing, down-sampled to `size` x `size`; ink is 255, with greys in between."""
     images: dict[tuple[str, str, int], np.ndarray] = {}
     for part, source in zip(NUM_CHARACTERS, sources, strict=True):
         total = NUM_CHARACTERS[part] * NUM_DRAWERS
@@ -53,7 +56,7 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
 
 
 def _shrink(image: Image.Image, size: int) -> np.ndarray:
-    """The paper's recipe (section 4.2, footnote) but for the threshold, which episodes apply."""
+    """Down-sample as the paper does (section 4.2, footnote). Episodes apply the threshold later."""
     inverted = ImageChops.invert(image.convert("L"))
     return np.asarray(inverted.resize((size, size), RESAMPLING))
 
@@ -89,13 +92,12 @@ def _collect(images: dict[tuple[str, str, int], np.ndarray]) -> ImageArrays:
     drawers = np.array([drawer for *_, drawer in keys])
     parts = np.where(drawers <= LAST_FIT_DRAWER, FIT, VALID)
     parts[drawers > LAST_TRAIN_DRAWER] = TEST
-    arrays = ImageArrays(
+    return in_split_order(
+        parts,
         images=np.stack([images[key] for key in keys])[:, None],
         labels=np.array([class_of[character] for _, character, _ in keys]),
-        split_sizes=(0, 0, 0),
         class_names=tuple(class_names),
         encoding="original PNG, Pillow down-sampled",
         alphabets=np.array([alphabet_of[character.split("/")[0]] for _, character, _ in keys]),
         drawers=drawers,
     )
-    return sort_by_split(arrays, parts)

@@ -1,4 +1,4 @@
-"""Where data sets are looked for and where what was read from them is kept."""
+"""Which folders data sets are read from and cached in."""
 
 import os
 from pathlib import Path
@@ -7,22 +7,22 @@ from kanerva.errors import KanervaError
 
 
 def resolve_data_folder(data_folder: Path | str | None = None) -> Path:
-    """The folder with the archives: as told, else KANERVA_DATA, else ./data."""
+    """The folder with the archives: the one given, else KANERVA_DATA, else ./data."""
     return Path(data_folder or os.environ.get("KANERVA_DATA") or "data").expanduser()
 
 
 def cache_folder() -> Path:
-    """KANERVA_CACHE, else ~/.cache/kanerva."""
+    """The folder that data sets are cached in: KANERVA_CACHE, else ~/.cache/kanerva."""
     return Path(os.environ.get("KANERVA_CACHE") or "~/.cache/kanerva").expanduser()
 
 
-def first_of(folder: Path, *names: str) -> Path | None:
+def first_existing(folder: Path, *names: str) -> Path | None:
     """The first of these files or folders that exists."""
     return next((folder / name for name in names if (folder / name).exists()), None)
 
 
 def missing_files(name: str, folder: Path, expected: str) -> KanervaError:
-    """A data set that is not there: what to put where."""
+    """The error for a data set that is not there; it says what to put where."""
     return KanervaError(
         "data_folder",
         expected=f"{expected} in {folder.resolve()}",

@@ -1,4 +1,4 @@
-"""A progress bar on stderr for what takes more than a moment."""
+"""A progress bar on stderr for work that takes more than a moment."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,9 +11,9 @@ Item = TypeVar("Item")
 def progress_bar(
     description: str, *, total: int | None, show: bool, done: int = 0, in_bytes: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """A bar that goes away at the end, however that comes; silent where nobody is looking.
+    """Show a bar while the block runs, if stderr is a terminal. It disappears at the end.
 
-    What it gives is called with how much more is done.
+    The block gets a function to call with how much more is done.
     """
     from rich.console import Console
     from rich.progress import (
@@ -38,7 +38,7 @@ def progress_bar(
 def tracked(
     items: Iterable[Item], *, total: int | None, description: str, show: bool
 ) -> Iterator[Iterator[Item]]:
-    """The items, counted by a bar."""
+    """Give the block the same items, and count them on a progress bar as it takes them."""
 
     def counted() -> Iterator[Item]:
         for item in items:

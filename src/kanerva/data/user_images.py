@@ -1,4 +1,4 @@
-"""A person's own image files as a model wants them: the right size, ink 1 on paper 0."""
+"""The user's own image files in the form that a model expects."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,16 +14,41 @@ from kanerva.data.image_files import border, open_image, to_array
 from kanerva.errors import KanervaError
 
 MIN_CONTRAST = 8
-"""Contrast below which there is no ink: a blank page has that much by compression alone."""
+"""An image with less contrast than this has no ink; compression alone can cause that much."""
 
 
 def read_images(
-    places: Sequence[Path], *, image_shape: tuple[int, int, int], binary: bool
+    paths: Sequence[Path], *, image_shape: tuple[int, int, int], binary: bool
 ) -> tuple[Tensor, list[str]]:
-    """Images (N, channels, H, W) between 0 and 1 from files and folders, and their names.
+    """Read image files and folders of them as a model wants them.
 
-    For binary models the paper is told by the border of each image, and all that stands out from
-    it by more than a trace becomes ink, as Omniglot was made.
+    Each image is cut to its middle square and resized. For a binary model, the border of the image
+    tells its background, and everything that stands out clearly from that becomes ink. Omniglot's
+    threshold is used for this, so that drawings look as in training.
+
+    Args:
+        paths: image files, or folders of which all images are read, sorted by name.
+        image_shape: (channels, height, width) of the model; height and width must be equal.
+        binary: whether the model's pixels are 0 or 1 (a Bernoulli likelihood).
+
+    Returns:
+        Images (N, channels, H, W) in float32 between 0 and 1, and the N file names.
+
+    Raises:
+        KanervaError: a path does not exist or is not an image, or a folder has none.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from kanerva.data.user_images import read_images
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     drawing = Image.new("L", (60, 60), "white")
+        ...     drawing.paste("black", (25, 10, 35, 50))
+        ...     drawing.save(Path(folder) / "one.png")
+        ...     images, names = read_images([Path(folder)], image_shape=(1, 28, 28), binary=True)
+        >>> images.shape, images.unique(), Path(names[0]).name
+        (torch.Size([1, 1, 28, 28]), tensor([0., 1.]), 'one.png')
+
     """
     channels, height, width = image_shape
     if height != width:
@@ -34,41 +59,42 @@ def read_images(
             fix="Use the Python interface: km.write(images).",
         )
     arrays, names = [], []
-    for path in [file for place in places for file in _files(place)]:
-        image = open_image(path.read_bytes(), str(path))
+    for file in [file for path in paths for file in _image_files(path)]:
+        image = open_image(file.read_bytes(), str(file))
         array = to_array(image, size=height, grey=channels == 1)
         arrays.append(_ink(array) if binary else array / 256)
-        names.append(str(path))
+        names.append(str(file))
     return torch.from_numpy(np.stack(arrays)).float(), names
 
 
-def _files(place: Path) -> list[Path]:
-    if place.is_file():
-        return [place]
+def _image_files(path: Path) -> list[Path]:
+    """List the file itself, or the images in a folder."""
+    if path.is_file():
+        return [path]
     found = []
-    if place.is_dir():
-        found = [place / name for name in list_folder(place)]
-        found = [path for path in found if path.suffix.lower() not in NOT_IMAGES]
+    if path.is_dir():
+        found = [path / name for name in list_folder(path)]
+        found = [file for file in found if file.suffix.lower() not in NOT_IMAGES]
     if not found:
         raise KanervaError(
-            str(place),
+            str(path),
             expected="an image, or a folder with images",
-            got="a folder without any" if place.is_dir() else "nothing there",
+            got="a folder without any" if path.is_dir() else "nothing there",
             fix="Check the path.",
         )
     return sorted(found)
 
 
 def _ink(array: np.ndarray) -> np.ndarray:
-    """Grey (channels, H, W) to 0 and 1, whatever the grey of the paper.
+    """Turn grey (channels, H, W) into 0 and 1, for a background of any grey.
 
-    On clean paper a trace is Omniglot's threshold, as a share of the strongest ink. On rough paper
-    it is what the paper's own grain goes up to.
+    On a clean background everything above Omniglot's threshold is ink, relative to the strongest
+    ink. On a rough background ink must also stand out from the grain of the background.
     """
     edge = border(array).astype(float)
-    paper = np.median(edge)
-    darker, lighter = paper - array, array - paper
+    background = np.median(edge)
+    darker, lighter = background - array, array - background
     ink = darker if darker.max() >= lighter.max() else lighter
-    trace = ink.max() * THRESHOLD / 255
-    grain = 6 * np.median(np.abs(edge - paper))
-    return (ink > max(trace, grain)) & (ink.max() >= MIN_CONTRAST)
+    threshold = ink.max() * THRESHOLD / 255
+    grain = 6 * np.median(np.abs(edge - background))
+    return (ink > max(threshold, grain)) & (ink.max() >= MIN_CONTRAST)

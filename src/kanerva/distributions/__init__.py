@@ -1,1 +1,1 @@
-"""Closed forms of the distributions the models are made of."""
+"""The distributions that the models use, as closed forms."""

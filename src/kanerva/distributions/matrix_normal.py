@@ -1,7 +1,7 @@
-"""The matrix-variate Gaussian MN(R, U, I) of section 3.1.
+"""The matrix normal distribution MN(R, U, I) of section 3.1.
 
-Its C columns are independent, each N(r_c, U): vec(M) ~ N(vec(R), I (x) U). The functions take U as
-its lower Cholesky factor L, U = L L'.
+Its C columns are independent, each N(r_c, U): vec(M) ~ N(vec(R), I (x) U). The functions take the
+lower Cholesky factor L of U = L L' as `factor`.
 
 Shapes: K rows, C columns; leading dimensions are free and broadcast.
 """
@@ -14,12 +14,12 @@ from kanerva import linalg
 
 
 def sample(mean: Tensor, factor: Tensor, noise: Tensor) -> Tensor:
-    """R + L E with E standard normal, reparametrised: gradients flow to R and L."""
+    """A reparametrised sample R + L E, with E standard normal: gradients flow to R and L."""
     return mean + factor @ noise
 
 
 def log_prob(value: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
-    """-1/2 [ tr (M - R)' U^-1 (M - R) + C log |U| + K C log 2 pi ]."""
+    """log p(M) = -1/2 [ tr (M - R)' U^-1 (M - R) + C log |U| + K C log 2 pi ]."""
     K, C = mean.shape[-2:]
     error = linalg.solve_lower(factor, value - mean)
     return -0.5 * (
@@ -28,7 +28,7 @@ def log_prob(value: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
 
 
 def kl(mean: Tensor, factor: Tensor, other_mean: Tensor, other_factor: Tensor) -> Tensor:
-    """KL( MN(R, U, I) || MN(R0, U0, I) ), exactly.
+    """The exact divergence KL( MN(R, U, I) || MN(R0, U0, I) ).
 
     1/2 [ C tr(U0^-1 U) + tr (R - R0)' U0^-1 (R - R0) - K C + C (log |U0| - log |U|) ]
     """

@@ -1,9 +1,9 @@
-"""The one place that factorises, and the memory's own precision.
+"""Linear algebra in float64. All matrix factorisations of the package are here.
 
-Every function of the memory works in float64, whatever precision surrounds it. Learned weights
-grow, and the T x T system W U W' + s2 I then loses positive definiteness in float32; products of
-float32 numbers are exact in float64, and float64 tensors are touched neither by autocast nor by
-TF32. Callers see their own dtype: they pass it in and get it back.
+Every function of the memory works in float64, whatever the precision of the code around it. Learned
+weights grow, and then the T x T system W U W' + sigma^2 I loses positive definiteness in float32.
+Products of float32 numbers are exact in float64, and neither autocast nor TF32 changes float64
+tensors. Callers do not see this: results have the dtype of the arguments.
 
 There is no explicit inverse here, only triangular solves.
 """

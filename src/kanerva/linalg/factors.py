@@ -1,4 +1,4 @@
-"""Cholesky factors and what is solved by them."""
+"""Cholesky factors, and linear systems that are solved with them."""
 
 import warnings
 from collections.abc import Callable
@@ -10,25 +10,26 @@ from kanerva.errors import JitterWarning, NotPositiveDefiniteError
 from kanerva.linalg.products import WORKING_DTYPE, add_diagonal, to_float64
 
 JITTERS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""Tried in this order, each relative to the mean of the matrix's diagonal."""
+"""The jitters to try, in this order, each relative to the mean of the matrix's diagonal."""
 
 
 def is_capturing_graph(tensor: Tensor) -> bool:
-    """Whether a CUDA graph is being captured or compiled, when no value may be looked at."""
+    """Whether a CUDA graph is being captured or a function compiled: values cannot be read then."""
     if torch.compiler.is_compiling():
         return True
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def cholesky(matrix: Tensor, *, name: str) -> Tensor:
-    """Lower Cholesky factor; `name` says in warnings and errors which matrix it is.
+    """The lower Cholesky factor L with L L' = matrix, for each matrix of a batch.
 
-    A matrix that rounding has pushed off positive definiteness gets an escalating jitter on its
-    diagonal, with a `JitterWarning` that says how much; beyond the last jitter it is a
-    `NotPositiveDefiniteError`. Only the failing matrices of a batch are touched.
+    If rounding has made a matrix lose positive definiteness, a small jitter is added to its
+    diagonal, and larger ones until it works. A `JitterWarning` says how much. If the largest jitter
+    is not enough, a `NotPositiveDefiniteError` is raised. Only the matrices of the batch that fail
+    are changed. Warnings and errors call the matrix `name`.
     """
     if matrix.shape[-1] == 1 and not is_capturing_graph(matrix) and bool((matrix > 0).all()):
-        return matrix.sqrt()  # on-line writing: one item's system is a scalar
+        return matrix.sqrt()  # on-line writing: the system of one item is a scalar
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if is_capturing_graph(matrix) or not bool(failed.any()):
         return factor
@@ -65,7 +66,7 @@ def solve_lower(factor: Tensor, rhs: Tensor) -> Tensor:
 
 
 def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
-    """L'^-1 rhs for a lower triangular L: after `solve_lower`, (L L')^-1 of what went in there."""
+    """L'^-1 rhs for a lower triangular L; applied after `solve_lower`, it gives (L L')^-1 rhs."""
     if factor.shape[-1] == 1:
         return rhs / factor
     return torch.linalg.solve_triangular(factor.mT, rhs, upper=True)
@@ -74,10 +75,10 @@ def solve_upper(factor: Tensor, rhs: Tensor) -> Tensor:
 def solve_and_project(
     matrix: Tensor, factor: Tensor, left: Tensor, right: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """(L^-1 left, left' A^-1 right) for A = `matrix` with Cholesky factor L.
+    """L^-1 left and left' A^-1 right, for A = `matrix` with Cholesky factor L.
 
-    The second is differentiated through A itself, which costs one solve; through L it would cost
-    the derivative of the factorisation, several times as much.
+    The second result is differentiated through A itself, which costs one solve. To differentiate
+    through L would need the derivative of the factorisation, which costs several times as much.
     """
     if not torch.is_grad_enabled() or not any(
         tensor.requires_grad for tensor in (matrix, left, right)
@@ -91,7 +92,8 @@ def solve_and_project(
 class _ProjectedSolve(torch.autograd.Function):
     """P = B' A^-1 D, given the Cholesky factor L of A.
 
-    With X = A^-1 B and Y = A^-1 D: dB = Y dP', dD = X dP, dA = -X dP Y'. P half solves both.
+    With X = A^-1 B and Y = A^-1 D, the gradients are dB = Y dP', dD = X dP and dA = -X dP Y'. The
+    forward pass keeps L^-1 B and L^-1 D, so X and Y need only one more triangular solve.
     """
 
     @staticmethod
@@ -103,16 +105,16 @@ class _ProjectedSolve(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor):
         matrix, factor, left, right, half_left, half_right = ctx.saved_tensors
-        if torch.is_grad_enabled():  # to be differentiated again
+        if torch.is_grad_enabled():  # for second derivatives
             X, Y = (_Solve.apply(matrix, factor, side) for side in (left, right))
         else:
             X, Y = _solve_both(solve_upper, factor, half_left, half_right)
-        turned = X @ gradient
+        right_gradient = X @ gradient
         return (
-            -(turned @ Y.mT).sum_to_size(matrix.shape),
+            -(right_gradient @ Y.mT).sum_to_size(matrix.shape),
             None,
             (Y @ gradient.mT).sum_to_size(left.shape),
-            turned.sum_to_size(right.shape),
+            right_gradient.sum_to_size(right.shape),
         )
 
 
@@ -139,7 +141,7 @@ class _Solve(torch.autograd.Function):
 
 
 def solve(matrix: Tensor, rhs: Tensor, *, name: str) -> Tensor:
-    """A^-1 rhs for a positive definite A; differentiated through A itself, not its factor."""
+    """A^-1 rhs for a positive definite A, differentiated through A itself and not its factor."""
     factor = cholesky(matrix.detach(), name=name)
     return _Solve.apply(matrix, factor, rhs)  # pyright: ignore[reportReturnType]
 
@@ -147,7 +149,7 @@ def solve(matrix: Tensor, rhs: Tensor, *, name: str) -> Tensor:
 def _solve_both(
     solve: Callable[[Tensor, Tensor], Tensor], factor: Tensor, left: Tensor, right: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Two right-hand sides at once, unless one serves many of the other."""
+    """Solve for two right-hand sides at once, if their leading dimensions are the same."""
     if left.shape[:-2] != right.shape[:-2]:
         return solve(factor, left), solve(factor, right)
     both = solve(factor, torch.cat([left, right], dim=-1))
@@ -160,15 +162,15 @@ def log_det(factor: Tensor) -> Tensor:
 
 
 def is_positive_definite(matrix: Tensor) -> bool:
-    """Whether every symmetric matrix of the batch is, with no jitter."""
+    """Whether every symmetric matrix of the batch is positive definite, without jitter."""
     return not bool(torch.linalg.cholesky_ex(matrix).info.any())
 
 
 def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:
-    """A positive definite matrix in a narrower dtype, still positive definite there.
+    """Convert a positive definite matrix to a narrower dtype so that it stays positive definite.
 
-    Rounding moves eigenvalues by at most eps times the Frobenius norm; where that is too much for
-    the smallest, the diagonal is lifted by as much.
+    Rounding moves eigenvalues by at most eps times the Frobenius norm. Where that makes an
+    eigenvalue negative, twice as much is added to the diagonal.
     """
     rounded = matrix.to(dtype)
     if (

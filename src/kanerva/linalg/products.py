@@ -1,13 +1,14 @@
-"""Products, sums and widths of matrices, with no factorisation."""
+"""Products and sums of matrices and conversion to float64, without factorisation."""
 
 import torch
 from torch import Tensor
 
 WORKING_DTYPE = torch.float64
+"""The dtype of all the memory's algebra."""
 
 
 def to_float64(tensor: Tensor) -> Tensor:
-    """The same numbers in the precision of the memory's algebra."""
+    """The same numbers in float64, the precision of the memory's algebra."""
     return tensor.to(WORKING_DTYPE)
 
 
@@ -21,7 +22,7 @@ def concatenate_columns(left: Tensor, right: Tensor) -> Tensor:
 
 
 def subtract_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """value - left @ right, in one kernel where one matrix serves the whole batch."""
+    """value - left @ right, in one kernel if the whole batch shares `right`."""
     if right.dim() == 2 and value.shape[:-1] == left.shape[:-1]:
         flat = torch.addmm(value.flatten(0, -2), left.flatten(0, -2), right, alpha=-1)
         return flat.reshape(value.shape)
@@ -29,7 +30,7 @@ def subtract_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 
 def add_diagonal_(product: Tensor, diagonal: Tensor) -> Tensor:
-    """product + diag(diagonal) for a fresh `product`, which is written over where shapes allow."""
+    """product + diag(diagonal). Overwrites `product` if the shapes allow it; use the result."""
     if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
         product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
         return product
@@ -37,13 +38,14 @@ def add_diagonal_(product: Tensor, diagonal: Tensor) -> Tensor:
 
 
 def subtract_gram(matrix: Tensor, root: Tensor) -> Tensor:
-    """matrix - X' X, in one kernel where the batch allows it."""
+    """matrix - X' X for X = `root`, in one kernel if there is one leading dimension."""
     if root.dim() == 3 and matrix.dim() <= 3:
         return torch.baddbmm(matrix, root.mT, root, alpha=-1)
     return matrix - root.mT @ root
 
 
 def symmetrise(matrix: Tensor) -> Tensor:
+    """The symmetric part (A + A') / 2."""
     return (matrix + matrix.mT) / 2
 
 

@@ -1,4 +1,4 @@
-"""Eigenvalues, roots and leading directions, with gradients that survive ties."""
+"""Eigenvalues, square roots and leading directions; equal eigenvalues do not break gradients."""
 
 import torch
 from torch import Tensor
@@ -8,14 +8,14 @@ from kanerva.linalg.products import symmetrise
 
 
 def smallest_eigenvalue(matrix: Tensor) -> Tensor:
-    """Of a symmetric matrix, for each in the batch."""
+    """The smallest eigenvalue of each symmetric matrix of a batch."""
     return torch.linalg.eigvalsh(matrix)[..., 0]
 
 
 def square_root(matrix: Tensor) -> Tensor:
     """F with F F' = matrix, for a symmetric positive semi-definite matrix.
 
-    F is one of many such roots; its gradient is right for whatever depends on F F' alone.
+    F is one of many such roots. Its gradient is right for everything that depends on F F' alone.
     """
     return _SquareRoot.apply(matrix)  # pyright: ignore[reportReturnType]
 
@@ -23,9 +23,9 @@ def square_root(matrix: Tensor) -> Tensor:
 def split_leading_directions(matrix: Tensor, num_leading: int) -> tuple[Tensor, Tensor]:
     """Split F (..., n, m) into F1 (..., n, num_leading) and F2 with F F' = F1 F1' + F2 F2'.
 
-    F1 spans the `num_leading` leading singular directions: the best approximation of that rank. The
-    columns within F1 or F2 may turn; the gradient is right for everything that depends on F1 F1'
-    and F2 F2' alone.
+    F1 spans the `num_leading` leading singular directions: the best approximation of that rank. A
+    rotation of the columns within F1 or within F2 is arbitrary. The gradient is right for
+    everything that depends on F1 F1' and F2 F2' alone.
     """
     rotation: Tensor = _LeadingDirections.apply(matrix.mT @ matrix, num_leading)  # pyright: ignore
     rotated = matrix @ rotation
@@ -33,10 +33,11 @@ def split_leading_directions(matrix: Tensor, num_leading: int) -> tuple[Tensor, 
 
 
 class _SquareRoot(torch.autograd.Function):
-    """F = V sqrt(lambda). With D the derivative by A: dF = 2 D F, so D P = dF F^+ / 2 =: H.
+    """F = V sqrt(lambda), from the eigenvectors V and eigenvalues lambda of A.
 
-    P projects on the range of A; D = H + H' - P H but for its block in the null space, where a
-    positive semi-definite A cannot move to first order.
+    Let D be the gradient with respect to A, and P the projection on the range of A. Then
+    dF = 2 D F, so D P = dF F^+ / 2 =: H, and D = H + H' - P H except for its block in the null
+    space, where a positive semi-definite A cannot move to first order.
     """
 
     @staticmethod
@@ -58,10 +59,11 @@ class _SquareRoot(torch.autograd.Function):
 
 
 class _LeadingDirections(torch.autograd.Function):
-    """Eigenvectors of A, strongest first, for use as two groups: `num_leading` and the rest.
+    """Eigenvectors of A, largest eigenvalue first, used as two groups: `num_leading` and the rest.
 
-    Only turning one group towards the other changes what they span, so the derivative needs gaps
-    between the groups alone. Ties within a group, which make that of `eigh` infinite, do no harm.
+    The spaces that the groups span change only where a vector of one group turns towards the other
+    group. So the derivative needs only the gaps between the groups. Equal eigenvalues within a
+    group, which make the derivative of `eigh` infinite, do no harm.
     """
 
     @staticmethod
@@ -80,7 +82,7 @@ class _LeadingDirections(torch.autograd.Function):
         gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
         apart = gaps > 1e-12 * values[..., :1, None].abs()
         inverse = torch.where(apart, 1 / gaps, 0)
-        towards = vectors.mT @ gradient  # how far each vector should turn towards each other
+        towards = vectors.mT @ gradient  # how far each vector should turn towards each other one
         turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * inverse
         outcome = vectors[..., num:] @ turn @ vectors[..., :num].mT
         return symmetrise(outcome), None

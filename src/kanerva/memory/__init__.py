@@ -1,4 +1,4 @@
-"""A Bayesian memory: exact algebra as pure functions on immutable states. Needs no encoder."""
+"""A Bayesian memory: exact algebra as pure functions on immutable states. It needs no network."""
 
 from kanerva.memory.address import energy, infer_weights
 from kanerva.memory.covariance import (

@@ -1,7 +1,9 @@
-"""Weights found by the memory itself: those that explain given codes best.
+"""Weights that explain given codes best, found by the memory itself.
 
-The addressing of the Dynamic Kanerva Machine (Wu et al. 2018, Learning attractor dynamics for
-generative memory), where nothing is learned: regularised least squares against the memory's mean.
+This is the addressing of the Dynamic Kanerva Machine (Wu et al. 2018, Learning attractor dynamics
+for generative memory). Nothing is learned: it is regularised least squares against the memory's
+mean.
+
 Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
 """
 
@@ -20,9 +22,31 @@ from kanerva.memory.tensor_checks import (
 
 
 def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tensor = 1.0) -> Tensor:
-    """argmin over w of `energy`, (..., T, K): the mean of p(w | z, R) for w ~ N(0, I).
+    """Find the weights that explain given codes best: those with the lowest `energy`.
 
-    w = (R R' + sigma^2 I)^-1 R z. The system is positive definite whatever the memory holds.
+    w = (R R' + sigma^2 I)^-1 R z, the mean of p(w | z, R) for w ~ N(0, I). The system is positive
+    definite for every memory. The Kanerva Machine of the paper learns its weights instead
+    (eq:cosine); this is the rule of its successor, the Dynamic Kanerva Machine.
+
+    Args:
+        memory: the memory that is asked.
+        codes: Z, (..., T, C): the codes to explain.
+        noise_var: sigma^2, the variance of the noise on each code. A larger value gives smaller
+            weights.
+
+    Returns:
+        The weights W, (..., T, K).
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, infer_weights
+        >>> memory = MemoryState(torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.eye(2))
+        >>> infer_weights(memory, torch.tensor([[2.0, 0.0]]), noise_var=1.0)
+        tensor([[0.8000, 0.0000]])
+
     """
     check_memory("memory", memory)
     check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
@@ -39,7 +63,34 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
 def energy(
     memory: MemoryState, weights: Tensor, codes: Tensor, *, noise_var: float | Tensor = 1.0
 ) -> Tensor:
-    """|z - w R|^2 / (2 sigma^2) + |w|^2 / 2, (..., T): -ln p(z | w, R) p(w) but for constants."""
+    """How badly weights explain codes: |z - w R|^2 / (2 sigma^2) + |w|^2 / 2.
+
+    This is -ln p(z | w, R) p(w) up to a constant, for w ~ N(0, I). `infer_weights` finds the
+    weights with the lowest energy (Dynamic Kanerva Machine, Wu et al. 2018).
+
+    Args:
+        memory: the memory that is asked.
+        weights: W, (..., T, K).
+        codes: Z, (..., T, C).
+        noise_var: sigma^2, the variance of the noise on each code.
+
+    Returns:
+        The energy of each item in nats, (..., T).
+
+    Raises:
+        KanervaError: the weights do not fit the memory, or `noise_var` is not positive.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, energy, infer_weights
+        >>> memory = MemoryState(torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.eye(2))
+        >>> codes = torch.tensor([[2.0, 0.0]])
+        >>> energy(memory, torch.tensor([[1.0, 0.0]]), codes)
+        tensor([0.5000])
+        >>> energy(memory, infer_weights(memory, codes), codes)
+        tensor([0.4000])
+
+    """
     check_weights(memory, weights)
     noise = checked_noise_var(noise_var, like=weights)
     error = linalg.subtract_product(

@@ -1,4 +1,7 @@
-"""An episode as the memory sees it: weights, codes, and how noisy each item is."""
+"""An episode as the memory sees it: weights, codes, and the noise variance of each item.
+
+Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
+"""
 
 from collections.abc import Iterator
 from numbers import Real
@@ -20,26 +23,26 @@ from kanerva.memory.tensor_checks import (
 )
 
 BLOCK_SIZE = 4096
-"""Items widened to float64 at a time: a block's copy stays in the cache."""
+"""How many items are converted to float64 at a time: the copy of a block fits into the cache."""
 
 
 class Episode(NamedTuple):
-    """T items that may be written together; W and Z in the caller's dtype, the noise in float64."""
+    """T checked items: W and Z in the caller's dtype, the noise variances in float64."""
 
     weights: Tensor
     """W, (..., T, K)."""
     codes: Tensor
     """Z, (..., T, C)."""
     noise_var: Tensor
-    """Diagonal of Sigma_xi (+ Sigma_Q when codes are uncertain), (..., T)."""
+    """The diagonal of Sigma_xi (+ Sigma_Q when codes are uncertain), (..., T)."""
 
     @property
     def num_items(self) -> int:
-        """T."""
+        """The number of items T."""
         return self.weights.shape[-2]
 
     def blocks(self, size: int) -> Iterator["Episode"]:
-        """The same items, at most `size` at a time, in order."""
+        """The same items in order, at most `size` at a time."""
         if size >= self.num_items:
             yield self
             return
@@ -51,17 +54,21 @@ class Episode(NamedTuple):
         )
 
     def chunks(self, size: int) -> Iterator["Episode"]:
-        """Blocks in float64, `size` items each; many small ones are widened together."""
+        """Blocks of `size` items in float64; small blocks are converted many at a time."""
         for block in self.blocks(max(size, BLOCK_SIZE - BLOCK_SIZE % size)):
             yield from block.to_float64().blocks(size)
 
     def to_float64(self) -> "Episode":
+        """The same items in float64."""
         return Episode(
             linalg.to_float64(self.weights), linalg.to_float64(self.codes), self.noise_var
         )
 
     def split_columns(self) -> "Episode":
-        """For a batch (..., C) of memories with one column each; the noise is there already."""
+        """The same items for a batch (..., C) of memories with one column each.
+
+        The noise variances must have that shape already.
+        """
         return Episode(self.weights.unsqueeze(-3), self.codes.mT.unsqueeze(-1), self.noise_var)
 
 
@@ -73,7 +80,7 @@ def checked_episode(
     *,
     per_column: bool = False,
 ) -> Episode:
-    """Weights, codes and noise that fit together; noise (..., C, T) when `per_column`."""
+    """An episode from checked arguments; its noise variances are (..., C, T) if `per_column`."""
     check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
     check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
     check_same_dtype_and_device(weights=weights, codes=codes)
@@ -86,7 +93,7 @@ def checked_episode(
 
 
 def check_episode_fits(state: MemoryState, episode: Episode) -> None:
-    """The episode's K, C, dtype, device and batch are those of the memory."""
+    """Check that an episode fits the memory: K, C, dtype, device and batch."""
     check_weights(state, episode.weights)
     check_size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
     broadcast_batches(
@@ -97,6 +104,7 @@ def check_episode_fits(state: MemoryState, episode: Episode) -> None:
 
 
 def check_weights(state: MemoryState, weights: Tensor) -> None:
+    """Check that weights fit the memory: K, dtype, device and batch."""
     check_memory("memory", state)
     check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
     check_size("weights", weights, -1, state.num_rows, "the memory's rows K")
@@ -111,12 +119,12 @@ def _item_noise_var(
     codes: Tensor,
     per_column: bool,
 ) -> Tensor:
-    """Sigma_xi + Sigma_Q of appendix F (app:dist-update), as its diagonal.
+    """The noise variance of each item: the diagonal of Sigma_xi + Sigma_Q (app:dist-update).
 
-    A variance for each item and dimension gives every column its own noise. To share one
-    covariance, the noise precisions of an item are averaged over its dimensions: of all Gaussians
-    with a shared covariance, the one whose precision is the mean of the columns' precisions is the
-    nearest in KL(shared || exact).
+    A variance for each item and dimension gives every column its own noise. If the columns are to
+    share one covariance, the noise precisions of an item are averaged over its dimensions. This
+    is the best choice: of all Gaussians with a shared covariance, the one whose precision is the
+    mean of the columns' precisions is the nearest in KL(shared || exact).
     """
     T, C = codes.shape[-2:]
     if code_var is None:

@@ -1,4 +1,7 @@
-"""Evidence: what an episode says about the memory, as statistics that add up."""
+"""Evidence: what an episode says about the memory, as statistics that can be added.
+
+Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
+"""
 
 from dataclasses import dataclass
 
@@ -25,27 +28,52 @@ from kanerva.memory.write import (
 )
 
 ROUNDING_TOLERANCE = 1e-6
-"""How far below zero, relative to the whole, what is left may fall. Weights that a network computed
-again in float32 differ by that much from those that were written."""
+"""How far below zero the remainder of a subtraction may be, relative to the largest entry. Weights
+that a network computes again in float32 differ this much from those that were written."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Sufficient statistics of written items. Merging is `+`, exact forgetting is `-`.
+    """What written items say about the memory, as sufficient statistics that can be added.
 
-    Bayes' rule multiplies likelihoods, so their exponents add: shards written apart merge into the
-    memory that one writer would have made, and subtracting an item's evidence leaves the memory
-    that never saw it. The statistics are float64; a posterior speaks the dtype of its prior.
+    Bayes' rule multiplies likelihoods, so their exponents add. `+` merges: evidence collected in
+    several places gives the memory that one writer would have made. `-` forgets exactly: it leaves
+    the memory that would be there if those items had never been written. The posterior is the one
+    of section 3.3; adding and subtracting evidence goes beyond the paper. Make evidence with
+    `Evidence.of`. The statistics are float64; a posterior has the dtype of its prior.
+
+    Args:
+        gram: W' W / sigma^2, (..., K, K).
+        cross: W' Z / sigma^2, (..., K, C).
+        count: the number of items in each memory of the batch.
+        largest_entry: the largest entry that this evidence ever had, which sets the scale of
+            rounding errors. Leave it out; `+` and `-` pass on that of their left side.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import Evidence, MemoryState, condition
+        >>> prior = MemoryState(torch.zeros(4, 2), torch.eye(4))
+        >>> weights, codes = torch.eye(4)[:3], torch.ones(3, 2)
+        >>> first, last = Evidence.of(weights[:2], codes[:2]), Evidence.of(weights[2:], codes[2:])
+        >>> merged = (first + last).posterior(prior)
+        >>> torch.allclose(merged.mean, condition(prior, weights, codes).mean)
+        True
+        >>> without_last = (first + last - last).posterior(prior)
+        >>> torch.allclose(without_last.mean, condition(prior, weights[:2], codes[:2]).mean)
+        True
+        >>> sum([first, last]).count
+        3
+
     """
 
     gram: Tensor
-    """W' W / noise, (..., K, K)."""
+    """W' W / sigma^2, (..., K, K)."""
     cross: Tensor
-    """W' Z / noise, (..., K, C)."""
+    """W' Z / sigma^2, (..., K, C)."""
     count: int
-    """Items in each memory of the batch."""
+    """The number of items in each memory of the batch."""
     largest_entry: Tensor | None = None
-    """Largest entry that passed through here: rounding is relative to it, not to what is left."""
+    """The largest entry that this evidence ever had: rounding errors are relative to it."""
 
     def __post_init__(self) -> None:
         check_float_tensor("gram", self.gram, "(..., K, K)", min_dims=2)
@@ -77,22 +105,51 @@ class Evidence:
         noise_var: float | Tensor = 1.0,
         code_var: Tensor | float | None = None,
     ) -> "Evidence":
-        """The evidence of an episode: weights (..., T, K), codes (..., T, C), as in `condition`."""
+        """The evidence of an episode; the arguments are those of `condition`.
+
+        Args:
+            weights: W, (..., T, K).
+            codes: Z, (..., T, C).
+            noise_var: sigma^2, the variance of the noise on each code.
+            code_var: how uncertain the codes are: None, a number, (..., T) or (..., T, C). With
+                (..., T, C) the columns share one covariance, as by default in `condition`.
+
+        Returns:
+            The evidence of all T items.
+
+        Raises:
+            KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import Evidence
+            >>> Evidence.of(torch.tensor([[2.0]]), torch.tensor([[3.0]]), noise_var=1.0).cross
+            tensor([[6.]], dtype=torch.float64)
+
+        """
         episode = checked_episode(weights, codes, noise_var, code_var)
         return cls(*sufficient_statistics(episode), count=episode.num_items)
 
     @property
     def num_rows(self) -> int:
-        """K."""
+        """The number of rows K."""
         return self.gram.shape[-1]
 
     @property
     def code_size(self) -> int:
-        """C."""
+        """The code size C."""
         return self.cross.shape[-1]
 
     def __add__(self, other: "Evidence") -> "Evidence":
-        """Merge: the evidence of both."""
+        """Merge: the evidence of the items of both.
+
+        Args:
+            other: evidence of the same sizes, dtype and device.
+
+        Returns:
+            The evidence of all items.
+
+        """
         if not isinstance(other, Evidence):
             return NotImplemented
         self._check_same_sizes(other)
@@ -104,11 +161,30 @@ class Evidence:
         )
 
     def __radd__(self, other: object) -> "Evidence":
-        """Let `sum(shards)` work, which starts from 0."""
+        """Add to 0, so that `sum` works on a list of evidence.
+
+        Args:
+            other: the number 0, from which `sum` starts.
+
+        Returns:
+            This evidence.
+
+        """
         return self if other == 0 else NotImplemented
 
     def __sub__(self, other: "Evidence") -> "Evidence":
-        """Forget: the evidence of what was written here and is not in `other`."""
+        """Forget: the evidence of the items that are here and not in `other`.
+
+        Args:
+            other: evidence of items that were added before, of the same sizes, dtype and device.
+
+        Returns:
+            The evidence of the remaining items.
+
+        Raises:
+            KanervaError: `other` holds items that were never added here.
+
+        """
         if not isinstance(other, Evidence):
             return NotImplemented
         self._check_same_sizes(other)
@@ -123,10 +199,28 @@ class Evidence:
         return Evidence(gram, cross, count, self.largest_entry)
 
     def posterior(self, prior: MemoryState) -> MemoryState:
-        """The memory after these items: equal to `condition` on them.
+        """The memory after writing these items into `prior`: the same as `condition` gives.
 
-        Where `code_var` was given for each dimension, the covariance is the shared one of
-        `condition`'s default, whatever the prior has.
+        Where `code_var` was (..., T, C), the columns share their noise variances, as by default in
+        `condition`, even if the prior is `per_column`.
+
+        Args:
+            prior: the memory to write into, of the same K, C and device.
+
+        Returns:
+            The posterior, with the dtype and the kind of covariance of `prior`.
+
+        Raises:
+            KanervaError: sizes, batches or devices do not fit.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import Evidence, MemoryState
+            >>> prior = MemoryState(torch.zeros(2, 1), torch.eye(2))
+            >>> Evidence.of(torch.eye(2)[:1], torch.tensor([[4.0]])).posterior(prior).mean
+            tensor([[2.],
+                    [0.]])
+
         """
         check_memory("prior", prior)
         K, C = prior.num_rows, prior.code_size
@@ -161,7 +255,7 @@ class Evidence:
         broadcast_batches(left=self.cross.shape[:-2], right=other.cross.shape[:-2])
 
     def _check_remainder(self, gram: Tensor, cross: Tensor, count: int) -> None:
-        """What is left is the evidence of `count` items: no direction has less than none."""
+        """Check that the remainder can be the evidence of `count` items: not negative, 0 for 0."""
         if self.largest_entry is None:
             return  # an empty batch
         slack = ROUNDING_TOLERANCE * self.num_rows * self.largest_entry.item()

@@ -1,4 +1,7 @@
-"""Sampling a memory, and how probable, how different and how well supported it is."""
+"""Samples of a memory, log-probabilities, and the KL divergence between two memories.
+
+Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
+"""
 
 import math
 
@@ -26,9 +29,30 @@ def sample_memory(
     generator: torch.Generator | None = None,
     noise: Tensor | None = None,
 ) -> Tensor:
-    """M ~ MN(R, U, I), (..., K, C), reparametrised: gradients flow to R and U.
+    """Draw a matrix M ~ MN(R, U, I) from the memory (section 3.1).
 
-    `noise`, standard normal numbers of that shape, takes the place of drawing them.
+    The sample is reparametrised: gradients flow to R and U.
+
+    Args:
+        memory: the memory to draw from.
+        generator: the source of randomness, on the memory's device; torch's default if None.
+        noise: standard normal numbers (..., K, C) to use instead of new ones.
+
+    Returns:
+        One matrix for each memory of the batch, (..., K, C).
+
+    Raises:
+        KanervaError: `memory` is not a `MemoryState`.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, sample_memory
+        >>> memory = MemoryState(torch.zeros(3, 2), torch.eye(3))
+        >>> sample_memory(memory, generator=torch.Generator().manual_seed(0)).shape
+        torch.Size([3, 2])
+        >>> torch.equal(sample_memory(memory, noise=torch.ones(3, 2)), torch.ones(3, 2))
+        True
+
     """
     check_memory("memory", memory)
     if noise is None:
@@ -43,7 +67,26 @@ def sample_memory(
 
 
 def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
-    """log p(M) of a matrix (..., K, C) under the memory, in nats."""
+    """The log-density log p(M) of a matrix under the memory, in nats (section 3.1).
+
+    Args:
+        memory: the memory, MN(R, U, I).
+        matrix: M, (..., K, C), for example from `sample_memory`.
+
+    Returns:
+        The log-density of each matrix, (...).
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, log_prob
+        >>> memory = MemoryState(torch.zeros(1, 1), torch.eye(1))
+        >>> log_prob(memory, torch.zeros(1, 1))  # -log(2 pi) / 2
+        tensor(-0.9189)
+
+    """
     check_memory("memory", memory)
     check_float_tensor("matrix", matrix, "(..., K, C)", min_dims=2)
     check_size("matrix", matrix, -2, memory.num_rows, "the memory's rows K")
@@ -58,9 +101,31 @@ def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
 
 
 def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
-    """KL( q(M | X) || p(M) ) in nats, exactly and with full covariances: what a write cost.
+    """The exact divergence KL( q(M | X) || p(M) ) in nats: the cost of what was written.
 
-    The term that the paper's bound on ln p(X | M) leaves out and one on ln p(X) would have.
+    The paper bounds ln p(X | M) (eq:J, eq:vlb), which leaves this term out. A bound on ln p(X)
+    would include it (section 3.4). Covariances are used in full.
+
+    Args:
+        posterior: q(M | X), the memory after writing.
+        prior: p(M), the memory before writing.
+
+    Returns:
+        The divergence of each memory in the batch, (...); zero where nothing was written.
+
+    Raises:
+        KanervaError: sizes, dtypes, devices or batches do not fit.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, condition, memory_kl
+        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))
+        >>> memory = condition(prior, torch.eye(3)[:1], torch.tensor([[4.0, 8.0]]))
+        >>> memory_kl(memory, prior)
+        tensor(10.1931)
+        >>> memory_kl(prior, prior)
+        tensor(0.)
+
     """
     check_memory("posterior", posterior)
     check_memory("prior", prior)
@@ -89,10 +154,34 @@ def log_evidence(
     code_var: Tensor | float | None = None,
     per_column: bool = False,
 ) -> Tensor:
-    """log p(Z | W) in nats with the memory integrated out: the marginal likelihood of an episode.
+    """The log-probability log p(Z | W) of an episode, with the memory integrated out, in nats.
 
-    N(Z | W R, Sigma_z) with Sigma_z of section 3.3, and Sigma_z' of appendix F where codes are
-    uncertain. Arguments as in `condition`.
+    This is the marginal likelihood N(Z | W R, Sigma_z) with Sigma_z of section 3.3, and with
+    Sigma_z' of appendix F where codes are uncertain.
+
+    Args:
+        prior: the memory before the episode.
+        weights: W, (..., T, K).
+        codes: Z, (..., T, C).
+        noise_var: sigma^2, the variance of the noise on each code.
+        code_var: how uncertain the codes are: None, a number, (..., T) or (..., T, C), as in
+            `condition`.
+        per_column: give each column its own variances where `code_var` is (..., T, C), as in
+            `condition`.
+
+    Returns:
+        The log-probability of each episode in the batch, (...).
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, log_evidence
+        >>> prior = MemoryState(torch.zeros(3, 1), torch.eye(3))
+        >>> log_evidence(prior, torch.eye(3)[:1], torch.zeros(1, 1))  # -log(2 pi 2) / 2
+        tensor(-1.2655)
+
     """
     check_memory("prior", prior)
     per_column = per_column or prior.per_column
@@ -105,7 +194,7 @@ def log_evidence(
 
 
 def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
-    """By the chain rule over blocks of at most K items: no T x T system larger than K x K."""
+    """The chain rule over blocks of at most K items: no system is larger than K x K."""
     batch = torch.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )

@@ -1,4 +1,7 @@
-"""Reading: what the memory says for given weights."""
+"""Reading: the codes that the memory predicts for given weights.
+
+Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
+"""
 
 from typing import NamedTuple
 
@@ -12,26 +15,82 @@ from kanerva.memory.tensor_checks import broadcast_batches, check_finite, checke
 
 
 class Prediction(NamedTuple):
-    """The Gaussian that the memory predicts for each code."""
+    """The Gaussian that a memory predicts for each code: N(mean, var I). See `predict`.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, predict
+        >>> mean, var = predict(MemoryState(torch.zeros(3, 2), torch.eye(3)), torch.eye(3))
+        >>> mean.shape, var.shape
+        (torch.Size([3, 2]), torch.Size([3]))
+
+    """
 
     mean: Tensor
-    """(..., T, C)."""
+    """The mean of each code, (..., T, C)."""
     var: Tensor
-    """(..., T): the same for every entry of a code; (..., T, C) when columns differ."""
+    """The variance of every entry of a code, (..., T); (..., T, C) for `per_column` memories."""
 
 
 def recall(memory: MemoryState, weights: Tensor) -> Tensor:
-    """w' R (..., T, C): the mean of eq:z_prior with R in the place of M (section 3.4)."""
+    """Read the expected codes w' R, without their variance.
+
+    This is the mean of eq:z_prior with R in the place of M (section 3.4). It is faster than
+    `predict`.
+
+    Args:
+        memory: the memory to read from.
+        weights: W, (..., T, K): one row of weights for each code that is read.
+
+    Returns:
+        The codes W R, (..., T, C).
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, recall
+        >>> memory = MemoryState(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.eye(2))
+        >>> recall(memory, torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+        tensor([[1., 2.],
+                [2., 3.]])
+
+    """
     check_weights(memory, weights)
     check_finite("weights", weights)
     return _recall(memory, weights)
 
 
 def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor = 1.0) -> Prediction:
-    """Distribution-based reading (appendix F, app:dist-update): M is integrated out of eq:z_prior.
+    """Read the distribution of codes: p(z | w) = N( w' R, (w' U w + noise_var) I ).
 
-    p(z | y) = N( w' R, w' U w + noise_var ). The variance tells a well-known address from one the
-    memory has heard nothing about: it lies between `noise_var` and that of the prior.
+    This is distribution-based reading (appendix F, app:dist-update): M is integrated out of
+    eq:z_prior. The variance says how much the memory knows about these weights. It lies between
+    `noise_var` (all is known) and the variance that the prior predicts (nothing was written here).
+
+    Args:
+        memory: the memory to read from.
+        weights: W, (..., T, K): one row of weights for each code that is read.
+        noise_var: sigma^2, the variance of the noise on each code: a positive number, or a tensor
+            of no dimensions.
+
+    Returns:
+        A `Prediction`: mean (..., T, C) and var (..., T); var (..., T, C) for `per_column`
+        memories.
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, condition, predict
+        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))
+        >>> memory = condition(prior, torch.eye(3)[:1], torch.tensor([[4.0, 8.0]]))
+        >>> mean, var = predict(memory, torch.eye(3), noise_var=1.0)
+        >>> var  # the first row was written, the others were not
+        tensor([1.5000, 2.0000, 2.0000])
+
     """
     check_weights(memory, weights)
     check_finite("weights", weights)
@@ -44,7 +103,7 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
 
 
 def _recall(state: MemoryState, weights: Tensor) -> Tensor:
-    """W R. Many cues are converted to float64 block by block, each into its place."""
+    """W R. Many rows of weights are converted to float64 block by block, to save memory."""
     R = state._mean
     needs_grad = torch.is_grad_enabled() and (weights.requires_grad or R.requires_grad)
     few = weights.shape[-2] <= BLOCK_SIZE
@@ -53,7 +112,7 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)
     recalled = torch.empty(shape, dtype=state.dtype, device=state.device)
-    # Buffers for whole blocks: fresh memory for each would cost as much as the product.
+    # Blocks share their buffers: to allocate new ones would cost as much as the product.
     wide = weights.new_empty((*weights.shape[:-2], BLOCK_SIZE, state.num_rows), dtype=R.dtype)
     product = R.new_empty((*batch, BLOCK_SIZE, state.code_size))
     for W, part in zip(weights.split(BLOCK_SIZE, -2), recalled.split(BLOCK_SIZE, -2), strict=True):

@@ -1,4 +1,7 @@
-"""The memory: a distribution over K x C matrices, never a bare matrix."""
+"""The memory: a distribution over K x C matrices, never a bare matrix.
+
+Shapes: K rows, C code size; leading dimensions are a batch of memories.
+"""
 
 from collections.abc import Callable
 
@@ -18,22 +21,41 @@ from kanerva.memory.tensor_checks import (
 
 
 class MemoryState:
-    """p(M) = MN(R, U, I) of section 3.1: mean R, covariance U between rows, independent columns.
+    """A memory: the matrix normal distribution p(M) = MN(R, U, I) over K x C matrices M.
 
-    `MemoryState(mean, cov)` takes a mean (..., K, C) and a covariance (..., K, K), or a
-    `DiagonalCovariance` or `LowRankCovariance`. Leading dimensions are a batch of memories. States
-    are immutable; writing returns a new one.
+    R is the mean, U is the covariance between rows, and columns are independent (section 3.1). A
+    state is immutable: writing returns a new one. `mean` and `cov` come back in the dtype they were
+    given in. Inside, the state is kept in float64 (see `kanerva.linalg`), so that a million on-line
+    writes in float32 do not add up a million rounding errors.
 
-    `mean` and `cov` come back in the dtype they were given in. Inside, the state is kept in float64
-    (see `kanerva.linalg`), so that writing on-line in float32 does not round a million times.
+    Args:
+        mean: R, (..., K, C). Leading dimensions are a batch of memories.
+        cov: U, a positive definite matrix (..., K, K), or a `DiagonalCovariance` or
+            `LowRankCovariance`. Its leading dimensions broadcast with those of `mean`.
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or `cov` is not positive definite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState
+        >>> prior = MemoryState(torch.zeros(64, 20), torch.eye(64))
+        >>> prior.num_rows, prior.code_size
+        (64, 20)
+        >>> many = MemoryState(torch.zeros(8, 64, 20), torch.eye(64))  # 8 memories
+        >>> many.batch_shape
+        torch.Size([8])
+        >>> many.to(torch.float64).mean.dtype
+        torch.float64
+
     """
 
     __slots__ = ("_mean", "dtype", "per_column", "row_cov")
 
     row_cov: RowCovariance
-    """U in its own representation, in float64; batch (..., C) when `per_column`."""
+    """U in its own representation, in float64; leading dimensions (..., C) when `per_column`."""
     dtype: torch.dtype
-    """Of everything that goes in and comes out."""
+    """The dtype of everything that goes in and comes out."""
     per_column: bool
     """Whether each column has a covariance of its own (see `condition`)."""
 
@@ -44,7 +66,7 @@ class MemoryState:
         check_same_dtype_and_device(
             mean=mean,
             cov=row_cov,
-            fix=f"Make the tensors of cov with dtype={mean.dtype}, device={str(mean.device)!r}.",
+            fix="Make cov with the dtype and on the device of mean.",
         )
         check_finite("mean", mean)
         check_size("mean", mean, -2, row_cov.num_rows, "the K rows of cov")
@@ -67,7 +89,7 @@ class MemoryState:
     def _unchecked(
         cls, mean: Tensor, row_cov: RowCovariance, dtype: torch.dtype, per_column: bool = False
     ) -> "MemoryState":
-        """A state from what the algebra itself made: float64, nothing checked."""
+        """A state from float64 tensors that the algebra itself made, without checks."""
         state = cls.__new__(cls)
         state._set_fields(mean, row_cov, dtype, per_column)
         return state
@@ -87,41 +109,62 @@ class MemoryState:
         raise AttributeError(f"MemoryState is immutable: make a new one instead of setting {name}")
 
     def __reduce__(self):
-        """Copies and pickles; the default way would set attributes."""
+        """Support copying and pickling; the default would set attributes."""
         return MemoryState._unchecked, (self._mean, self.row_cov, self.dtype, self.per_column)
 
     @property
     def mean(self) -> Tensor:
-        """R, (..., K, C)."""
+        """The mean R, (..., K, C), as a copy."""
         return self._mean.to(self.dtype, copy=True)
 
     @property
     def cov(self) -> Tensor:
-        """U, (..., K, K); (..., C, K, K) when each column has its own."""
+        """The covariance U as a matrix, (..., K, K); (..., C, K, K) when `per_column`."""
         matrix = linalg.rounded_covariance(linalg.symmetrise(self.row_cov.dense()), self.dtype)
         columns = (self.code_size,) if self.per_column else ()
         return matrix.expand(*self.batch_shape, *columns, *matrix.shape[-2:])
 
     @property
     def batch_shape(self) -> torch.Size:
+        """The leading dimensions: the shape of the batch of memories."""
         return self._mean.shape[:-2]
 
     @property
     def num_rows(self) -> int:
-        """K."""
+        """The number of rows K."""
         return self._mean.shape[-2]
 
     @property
     def code_size(self) -> int:
-        """C."""
+        """The code size C, the number of columns."""
         return self._mean.shape[-1]
 
     @property
     def device(self) -> torch.device:
+        """The device of the memory's tensors."""
         return self._mean.device
 
     def to(self, target: torch.dtype | torch.device | str) -> "MemoryState":
-        """The same memory on another device, or speaking another dtype."""
+        """The same memory on another device, or with another dtype.
+
+        Args:
+            target: a device, or a floating-point dtype for `mean`, `cov` and all that is read. The
+                numbers inside stay float64, so nothing is lost.
+
+        Returns:
+            A new memory.
+
+        Raises:
+            KanervaError: the dtype is not a floating-point dtype.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import MemoryState
+            >>> memory = MemoryState(torch.zeros(3, 2), torch.eye(3))
+            >>> memory.to(torch.float64).to("cpu")
+            MemoryState(num_rows=3, code_size=2, FullCovariance, torch.float64, cpu)
+
+        """
         if isinstance(target, torch.dtype):
             if not target.is_floating_point:
                 raise KanervaError(
@@ -134,7 +177,12 @@ class MemoryState:
         return self._map_tensors(lambda tensor: tensor.to(target))
 
     def detach(self) -> "MemoryState":
-        """The same memory, cut from the graph of its making."""
+        """The same memory without its autograd graph: no gradient flows back through it.
+
+        Returns:
+            A new memory.
+
+        """
         return self._map_tensors(torch.Tensor.detach)
 
     def _map_tensors(self, function: Callable[[Tensor], Tensor]) -> "MemoryState":
@@ -142,7 +190,7 @@ class MemoryState:
         return MemoryState._unchecked(function(self._mean), row_cov, self.dtype, self.per_column)
 
     def _expand_batch(self, batch_shape: torch.Size) -> "MemoryState":
-        """Broadcast to these leading dimensions (not for `per_column` states)."""
+        """The same memory broadcast to these leading dimensions (not for `per_column` states)."""
         if batch_shape == self.batch_shape == self.row_cov.batch_shape:
             return self
         mean = self._mean.expand(*batch_shape, *self._mean.shape[-2:])
@@ -151,8 +199,8 @@ class MemoryState:
     def _split_columns(self) -> "MemoryState":
         """The same memory as a batch (..., C) of memories with one column each.
 
-        Columns are independent, so this is exact, and every closed form for a shared covariance
-        serves for separate ones.
+        Columns are independent, so this is exact: every closed form for a shared covariance can be
+        used for separate ones.
         """
         row_cov = (
             self.row_cov if self.per_column else self.row_cov.repeat_for_columns(self.code_size)
@@ -160,7 +208,7 @@ class MemoryState:
         return MemoryState._unchecked(self._mean.mT.unsqueeze(-1), row_cov, self.dtype)
 
     def _join_columns(self) -> "MemoryState":
-        """Undo `_split_columns`, each column keeping its covariance."""
+        """Undo `_split_columns`; each column keeps its covariance."""
         mean = self._mean.squeeze(-1).mT
         return MemoryState._unchecked(mean, self.row_cov, self.dtype, True)
 
@@ -174,6 +222,7 @@ class MemoryState:
 
 
 def check_memory(argument: str, value: object) -> None:
+    """Check for a `MemoryState`."""
     if not isinstance(value, MemoryState):
         raise KanervaError(
             argument,
@@ -184,5 +233,5 @@ def check_memory(argument: str, value: object) -> None:
 
 
 def _float64_copy(tensor: Tensor) -> Tensor:
-    """A float64 copy: what the caller does to its tensor later does not reach the memory."""
+    """A float64 copy: later changes to the caller's tensor do not change the memory."""
     return tensor.to(linalg.WORKING_DTYPE, copy=True)

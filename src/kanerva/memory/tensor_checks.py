@@ -150,6 +150,7 @@ def check_finite(argument: str, tensor: Tensor) -> None:
 
 
 def check_positive(argument: str, tensor: Tensor) -> None:
+    """Check that all values are above zero."""
     if not is_capturing_graph(tensor) and not bool((tensor > 0).all()):
         raise KanervaError(
             argument,
@@ -160,6 +161,7 @@ def check_positive(argument: str, tensor: Tensor) -> None:
 
 
 def check_not_negative(argument: str, tensor: Tensor) -> None:
+    """Check that no value is below zero."""
     if not is_capturing_graph(tensor) and not bool((tensor >= 0).all()):
         raise KanervaError(
             argument,
@@ -208,6 +210,7 @@ def _noise_var_error(got: str) -> KanervaError:
 
 
 def check_square(argument: str, matrix: Tensor) -> None:
+    """Check for a square matrix."""
     if matrix.shape[-1] != matrix.shape[-2]:
         raise KanervaError(
             argument,

@@ -1,4 +1,4 @@
-"""Writing: the posterior of the memory given an episode (section 3.3, appendices E and F).
+"""Writing: the posterior of the memory after an episode (section 3.3, appendices E and F).
 
 Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
 """
@@ -25,9 +25,9 @@ def condition(
     chunk: int | None = None,
     per_column: bool = False,
 ) -> MemoryState:
-    """p(M | W, Z): the exact posterior of the memory after writing an episode.
+    """Write an episode: the exact posterior p(M | W, Z) of the memory.
 
-    eq:update-first to eq:update-last (section 3.3, derived in appendix E, sec:bayes):
+    This is eq:update-first to eq:update-last (section 3.3, derived in appendix E, sec:bayes):
 
         Delta   = Z - W R
         Sigma_c = W U                        Sigma_z = W U W' + Sigma_xi
@@ -35,19 +35,42 @@ def condition(
         U      <- U - Sigma_c' Sigma_z^-1 Sigma_c
 
     Args:
-        prior: the memory to write into; the result of an earlier write continues it.
-        weights: W, (..., T, K). T = 0 is an empty episode: the prior comes back.
-        codes: Z, (..., T, C).
-        noise_var: sigma^2, the diagonal of Sigma_xi.
-        code_var: how unsure each code is, for distribution-based writing (appendix F,
-            eq:dist-posterior): Sigma_z' = Sigma_z + Sigma_Q. A number or one variance an item
-            (..., T) is exact. One for each item and dimension (..., T, C) gives every column a
-            covariance of its own; by default they share one, an approximation (see
-            `episode._item_noise_var`).
-        chunk: write this many items at a time: 1 is the paper's on-line rule. None writes the
-            episode at once. The posterior is the same, to rounding, where the covariance is full.
+        prior: the memory to write into, of any batch shape. Pass the result of an earlier write to
+            continue it.
+        weights: W, (..., T, K): how much each of the T items uses each of the K rows. T = 0 is an
+            empty episode, which gives the prior back.
+        codes: Z, (..., T, C): what is written.
+        noise_var: sigma^2, the diagonal of Sigma_xi: a positive number, or a tensor of no
+            dimensions (a learned number).
+        code_var: how uncertain the codes are, for distribution-based writing (appendix F,
+            eq:dist-posterior): Sigma_z' = Sigma_z + Sigma_Q. A number, or one variance for each
+            item (..., T), is exact. One variance for each item and dimension (..., T, C) gives
+            every column a covariance of its own. By default the columns share one covariance,
+            which is an approximation (see `episode._item_noise_var`).
+        chunk: how many items to write at a time. 1 is the paper's on-line rule, None writes the
+            whole episode at once. With a full covariance the posterior is the same, up to rounding.
         per_column: keep a covariance for each column, so that `code_var` (..., T, C) is exact too.
-            Time and memory of the covariance grow C-fold.
+            The covariance then takes C times the time and memory.
+
+    Returns:
+        The memory after the episode. It has the dtype and the kind of covariance of `prior`; its
+        leading dimensions are those of all arguments, broadcast.
+
+    Raises:
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import MemoryState, condition, recall
+        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))  # K = 3, C = 2
+        >>> weights = torch.tensor([[1.0, 0.0, 0.0]])  # T = 1
+        >>> codes = torch.tensor([[4.0, 8.0]])
+        >>> memory = condition(prior, weights, codes, noise_var=1.0)
+        >>> recall(memory, weights)  # half way: noise and prior have the same variance
+        tensor([[2., 4.]])
+        >>> memory = condition(memory, weights, codes)  # the same item once more
+        >>> torch.allclose(recall(memory, weights), codes * 2 / 3)
+        True
 
     """
     check_memory("prior", prior)
@@ -66,6 +89,7 @@ def condition(
 
 
 def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:
+    """The posterior after a checked episode, `chunk` items at a time."""
     if episode.num_items == 0:
         batch = broadcast_batches(
             memory=state.batch_shape,
@@ -73,7 +97,7 @@ def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> Me
             codes=episode.codes.shape[:-2],
         )
         return state._expand_batch(batch)
-    # Two routes to one posterior: a T x T system, or the K x K one of the statistics.
+    # Two ways to the same posterior: a T x T system, or the K x K system of the statistics.
     if (chunk or episode.num_items) > state.num_rows:
         for part in episode.blocks(chunk or episode.num_items):
             state = posterior_from_statistics(state, sufficient_statistics(part))
@@ -97,7 +121,7 @@ class Innovation(NamedTuple):
 
 
 def innovation(state: MemoryState, episode: Episode) -> Innovation:
-    """eq:update-first and the line below it; `episode` is widened."""
+    """Delta, Sigma_c and Sigma_z: eq:update-first and the line below it; `episode` in float64."""
     W, Z, noise_var = episode
     Delta = linalg.subtract_product(Z, W, state._mean)
     Sigma_c = state.row_cov.cross_cov(W)
@@ -107,7 +131,7 @@ def innovation(state: MemoryState, episode: Episode) -> Innovation:
 
 
 def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
-    """eq:update-last, and eq:sigma_matrix of appendix E without its Kronecker products."""
+    """Write by a T x T system: eq:update-last, or eq:sigma_matrix without Kronecker products."""
     Delta, Sigma_c, Sigma_z, L = innovation(state, episode)
     whitened_cross, mean_update = linalg.solve_and_project(Sigma_z, L, Sigma_c, Delta)
     mean = state._mean + mean_update
@@ -116,7 +140,7 @@ def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
 
 
 class SufficientStatistics(NamedTuple):
-    """All that a posterior needs to know of an episode, of a size that does not grow with T."""
+    """What a posterior needs to know about an episode; the size does not grow with T."""
 
     gram: Tensor
     """W' Sigma_xi^-1 W, (..., K, K)."""
@@ -125,7 +149,7 @@ class SufficientStatistics(NamedTuple):
 
 
 def sufficient_statistics(episode: Episode) -> SufficientStatistics:
-    """Summed over blocks of items, so that a million of them are widened a block at a time."""
+    """Sum over blocks of items, so that only one block at a time is converted to float64."""
     gram = cross = torch.zeros((), dtype=linalg.WORKING_DTYPE, device=episode.weights.device)
     for block in episode.blocks(BLOCK_SIZE):
         W, Z, noise_var = block.to_float64()
@@ -136,10 +160,10 @@ def sufficient_statistics(episode: Episode) -> SufficientStatistics:
 
 
 def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:
-    """The same posterior from sufficient statistics G = W' W / s2 and H = W' Z / s2.
+    """The posterior from sufficient statistics G = W' W / sigma^2 and H = W' Z / sigma^2.
 
     With U = F F': U' = F (I + F' G F)^-1 F' and R' = R + U' (H - G R). The matrix in brackets has
-    no eigenvalue below 1, and U' comes out as X' X, positive definite by construction.
+    no eigenvalue below 1, and U' = X' X is positive definite by construction.
     """
     G, H = statistics
     F = linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")

@@ -14,8 +14,11 @@ class Bound(NamedTuple):
         >>> import torch
         >>> from kanerva import Bound
         >>> one = torch.ones(2)
-        >>> Bound(10 * one, 3 * one, 2 * one, None).total
+        >>> bound = Bound(10 * one, 3 * one, 2 * one, None)
+        >>> bound.total
         tensor([15., 15.])
+        >>> bound.weighted(0.1)
+        tensor([10.5000, 10.5000])
 
     """
 

@@ -13,7 +13,7 @@ from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_di
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
-from kanerva.models.tensor_file import Metadata, read_tensor_file, write_tensor_file
+from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 from kanerva.models.vae import VAE
 
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"

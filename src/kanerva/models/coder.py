@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from kanerva.errors import KanervaError
 from kanerva.models.config import CoderConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
@@ -44,3 +45,39 @@ class Coder(nn.Module):
     def use_half(self, half: bool) -> None:
         """Run the convolutions in bfloat16, or not. The parameters stay in float32."""
         self.encoder.blocks.half = self.decoder.blocks.half = half
+
+    def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Images as the likelihood needs them: while training, colours get a little noise."""
+        self.check_shape("images", images)
+        return self.likelihood.prepare(images, generator) if self.training else images
+
+    def check_shape(self, argument: str, images: Tensor) -> None:
+        """Refuse images of another size than this model was made for."""
+        if images.dim() < 4 or tuple(images.shape[-3:]) != tuple(self.image_shape):
+            raise KanervaError(
+                argument,
+                expected=f"shape (..., T, {', '.join(map(str, self.image_shape))})",
+                got=str(tuple(images.shape)),
+                fix="Resize the images, and keep the dimension of items: images[None] for one.",
+            )
+
+    def check_images(self, argument: str, images: Tensor) -> None:
+        """Refuse what is not a tensor (..., T, channels, H, W) of pixels between 0 and 1."""
+        if not isinstance(images, Tensor):
+            raise KanervaError(
+                argument,
+                expected="a tensor",
+                got=type(images).__name__,
+                fix="torch.from_numpy(array).float() makes one from an array.",
+            )
+        self.check_shape(argument, images)
+        dtype = next(self.parameters()).dtype
+        low, high = (images.min().item(), images.max().item()) if images.numel() else (-1, -1)
+        if not (low >= 0 and high <= 1 and images.dtype == dtype):
+            raise KanervaError(
+                argument,
+                expected=f"at least one image, {dtype} pixels between 0 (background) and 1 (ink)",
+                got=f"{images.dtype} from {low:g} to {high:g}" if images.numel() else "none",
+                fix="Scale them: images.float() / 255; for dark ink on a light background, "
+                "1 minus that.",
+            )

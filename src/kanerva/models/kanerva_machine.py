@@ -31,8 +31,19 @@ class KanervaMachine(MemoryModel[MemoryState]):
         >>> from kanerva import KanervaMachine, ModelConfig
         >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
         >>> images = (torch.rand(5, 1, 28, 28) < 0.1).float()
-        >>> km.read(images, km.write(images)).images.shape
+        >>> memory = km.write(images[:3], km.prior_memory())
+        >>> memory = km.write(images[3:], memory)
+        >>> km.read(images, memory).images.shape
         torch.Size([5, 1, 28, 28])
+        >>> km.generate(memory, 3).shape
+        torch.Size([3, 1, 28, 28])
+        >>> km.interpolate(images[0], images[1], memory, steps=4).shape
+        torch.Size([4, 1, 28, 28])
+        >>> bound = km.elbo(images[None])
+        >>> noise = km.draw_noise(images[None], None)
+        >>> bound = km.forward(images[None], noise)
+        >>> km.log_weights(images[None], num_samples=2).shape
+        torch.Size([2, 1, 5])
 
     """
 
@@ -100,7 +111,7 @@ class DynamicKanervaMachine(MemoryModel[MemoryState]):
         Given w, the image that minimises E is the mode of p(x | w R). Given the image, least
         squares proposes new weights. Where they would raise E the old weights stay.
         """
-        self.check_images(cues, "cues")
+        self.coder.check_images("cues", cues)
         self.memory.check_fits(memory, cues.shape[:-4])
         check_integer("num_readings", num_readings, fix="10 is a good start.")
         weights = self._least_squares(cues, memory)

@@ -70,7 +70,12 @@ class MemoryModel(Model, Generic[State]):
     # -- what users call -------------------------------------------------------------------------
 
     def prior_memory(self) -> State:
-        """The memory before anything was written: the learned p(M)."""
+        """The memory before anything was written.
+
+        Returns:
+            The learned prior p(M), a `MemoryState` for a Kanerva Machine.
+
+        """
         return self.memory.initial_state(torch.Size())
 
     @torch.no_grad()
@@ -97,7 +102,7 @@ class MemoryModel(Model, Generic[State]):
             The memory after the images, a `MemoryState` for a Kanerva Machine.
 
         """
-        self.check_images(images, "images")
+        self.coder.check_images("images", images)
         state = self.memory.initial_state(images.shape[:-4]) if memory is None else memory
         self.memory.check_fits(state, images.shape[:-4])
         embeddings = self.coder.encode(images)
@@ -139,7 +144,7 @@ class MemoryModel(Model, Generic[State]):
             A `ReadResult` with the images, and how sure the memory is.
 
         """
-        self.check_images(cues, "cues")
+        self.coder.check_images("cues", cues)
         self.memory.check_fits(memory, cues.shape[:-4])
         check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
         return read_repeatedly(
@@ -219,7 +224,7 @@ class MemoryModel(Model, Generic[State]):
         """
         check_integer("steps", steps, at_least=2, fix="The two ends are two of the steps.")
         for argument, image in (("start", start), ("end", end)):
-            self.check_images(image[None] if isinstance(image, Tensor) else image, argument)
+            self.coder.check_images(argument, image[None] if isinstance(image, Tensor) else image)
         if start.shape != end.shape:
             raise KanervaError(
                 "end",
@@ -234,7 +239,6 @@ class MemoryModel(Model, Generic[State]):
     # -- the bound -------------------------------------------------------------------------------
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        """eq:vlb for episodes (B, T, channels, H, W), given all that is random in it."""
         embeddings, cue_embeddings = self.coder.encode_both(images, cues)
         addressed_by = torch.stack([embeddings, cue_embeddings])
         if noise.embedding is not None:
@@ -254,11 +258,7 @@ class MemoryModel(Model, Generic[State]):
     def log_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        """ln p(x, y, z | M) - ln q(y, z | x, M), (num_samples, B, T).
-
-        The memory is written once. The reader draws y and z again for every weight.
-        """
-        images = self.prepare(episodes, generator)
+        images = self.coder.prepare(episodes, generator)
         embeddings = self.coder.encode(images)
         noise = self.draw_noise(images, generator)
         prior = self.memory.initial_state(images.shape[:-4])
@@ -275,15 +275,13 @@ class MemoryModel(Model, Generic[State]):
             rows.append(
                 self.coder.likelihood.log_prob(self.coder.decode(z), images)
                 + gaussian.standard_log_prob(y)
-                - posterior.log_prob_of(noise.address[1])
+                - posterior.log_prob_of_sample(noise.address[1])
                 + code.prior.log_prob(z)
-                - code.distribution.log_prob_of(noise.code)
+                - code.distribution.log_prob_of_sample(noise.code)
             )
         return torch.stack(rows)
 
     def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
-        """One set of numbers for each sample; noise on the input of q(y|x) only while training."""
-
         def randn(*shape: int) -> Tensor:
             return torch.randn(shape, device=images.device, generator=generator)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from kanerva.errors import KanervaError
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyModelConfig
@@ -32,7 +31,22 @@ class Noise(NamedTuple):
 
 
 class Model(nn.Module, ABC):
-    """A generative model of episodes: `elbo` is its bound, `forward` the bound without chance."""
+    """A generative model of episodes: `elbo` is its bound, `forward` the bound without chance.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import KanervaMachine, ModelConfig
+        >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
+        >>> episodes = torch.zeros(2, 5, 1, 28, 28)
+        >>> km.elbo(episodes).total.shape
+        torch.Size([2])
+        >>> noise = km.draw_noise(episodes, None)
+        >>> km.forward(episodes, noise, cues=episodes[:1]).total.shape
+        torch.Size([2])
+        >>> km.log_weights(episodes, num_samples=3).shape
+        torch.Size([3, 2, 5])
+
+    """
 
     def __init__(self, coder: Coder) -> None:
         super().__init__()
@@ -58,70 +72,57 @@ class Model(nn.Module, ABC):
         Returns:
             A `Bound` with the named terms, each (B,). Lower is better.
 
-        Example:
-            >>> import torch
-            >>> from kanerva import KanervaMachine, ModelConfig
-            >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
-            >>> km.elbo(torch.zeros(2, 5, 1, 28, 28)).total.shape
-            torch.Size([2])
-
         """
-        self.check_images(episodes, "episodes")
-        return self(self.prepare(episodes, generator), self.draw_noise(episodes, generator))
+        self.coder.check_images("episodes", episodes)
+        images = self.coder.prepare(episodes, generator)
+        return self(images, self.draw_noise(episodes, generator))
 
     @abstractmethod
     def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
-        """All that is random in the bound of images (B, T, channels, H, W)."""
+        """Draw all that is random in the bound of some episodes.
+
+        Args:
+            images: (B, T, channels, H, W).
+            generator: source of the numbers; torch's global one if None.
+
+        Returns:
+            One set of standard normal numbers for each sample. Noise on the input of q(y|x) only
+            while training.
+
+        """
 
     @abstractmethod
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        """The bound as a function without randomness: what is compiled, or trained in parallel.
+        """The bound (eq:vlb) as a function without randomness: what is compiled and trained.
 
-        `cues` (n, T, channels, H, W) are damaged images with which the first n episodes are read.
+        Args:
+            images: episodes (B, T, channels, H, W), as `coder.prepare` returns them.
+            noise: what `draw_noise` returned.
+            cues: damaged images (n, T, channels, H, W) with which the first n episodes are read;
+                by default every episode is read with its own images. A VAE refuses them.
+
+        Returns:
+            The named terms of the negative bound, each (B,).
+
         """
 
     @abstractmethod
     def log_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Importance weights ln p(x, y, z | M) - ln q(y, z | x, M), (num_samples, B, T)."""
+        """Importance weights of episodes: ln p(x, y, z | M) - ln q(y, z | x, M).
 
-    def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Images as the likelihood needs them: while training, colours get a little noise."""
-        self.check_shape(images, "images")
-        return self.coder.likelihood.prepare(images, generator) if self.training else images
+        The memory is written once. The reader draws y and z again for every weight.
+
+        Args:
+            episodes: images (B, T, channels, H, W) between 0 and 1.
+            num_samples: how many weights for each image.
+            generator: source of all samples; torch's global one by default.
+
+        Returns:
+            Weights (num_samples, B, T), in nats. Their mean is minus the bound.
+
+        """
 
     def prepare_to_compile(self) -> None:
         """Mark what torch.compile must leave alone. Call it before compiling the forward pass."""
-
-    def check_shape(self, images: Tensor, argument: str) -> None:
-        """Refuse images of another size than this model was made for."""
-        shape = self.config.image_shape
-        if images.dim() < 4 or tuple(images.shape[-3:]) != tuple(shape):
-            raise KanervaError(
-                argument,
-                expected=f"shape (..., T, {', '.join(map(str, shape))})",
-                got=str(tuple(images.shape)),
-                fix="Resize the images, and keep the dimension of items: images[None] for one.",
-            )
-
-    def check_images(self, images: Tensor, argument: str) -> None:
-        """Refuse what is not a tensor (..., T, channels, H, W) of pixels between 0 and 1."""
-        if not isinstance(images, Tensor):
-            raise KanervaError(
-                argument,
-                expected="a tensor",
-                got=type(images).__name__,
-                fix="torch.from_numpy(array).float() makes one from an array.",
-            )
-        self.check_shape(images, argument)
-        dtype = next(self.parameters()).dtype
-        low, high = (images.min().item(), images.max().item()) if images.numel() else (-1, -1)
-        if not (low >= 0 and high <= 1 and images.dtype == dtype):
-            raise KanervaError(
-                argument,
-                expected=f"at least one image, {dtype} pixels between 0 (background) and 1 (ink)",
-                got=f"{images.dtype} from {low:g} to {high:g}" if images.numel() else "none",
-                fix="Scale them: images.float() / 255; for dark ink on a light background, "
-                "1 minus that.",
-            )

@@ -21,8 +21,14 @@ class VAE(Model):
     Example:
         >>> import kanerva
         >>> vae = kanerva.load("omniglot-vae")
-        >>> vae.generate(4).shape
+        >>> images = vae.generate(4)
+        >>> images.shape
         torch.Size([4, 1, 28, 28])
+        >>> bound = vae.elbo(images[None])
+        >>> noise = vae.draw_noise(images[None], None)
+        >>> bound = vae.forward(images[None], noise)
+        >>> vae.log_weights(images[None], num_samples=2).shape
+        torch.Size([2, 1, 4])
 
     """
 
@@ -85,18 +91,18 @@ class VAE(Model):
     def log_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        """ln p(x, z) - ln q(z|x), (num_samples, B, T)."""
-        code = gaussian.from_parameters(self.coder.encode(self.prepare(episodes, generator)))
+        code = gaussian.from_parameters(self.coder.encode(self.coder.prepare(episodes, generator)))
         rows = []
         for _ in range(num_samples):
             noise = self.draw_noise(episodes, generator).code
             z = code.sample(noise)
             log_likelihood = self.coder.likelihood.log_prob(self.coder.decode(z), episodes)
-            rows.append(log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of(noise))
+            rows.append(
+                log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of_sample(noise)
+            )
         return torch.stack(rows)
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        """The bound of section 2, for episodes (B, T, channels, H, W)."""
         if cues is not None:
             raise KanervaError(
                 "cues",

@@ -1,4 +1,4 @@
-"""Kanerva's (1988) sparse distributed memory: bits, hard addresses, counters; and its theory."""
+"""Kanerva's (1988) sparse distributed memory on bits: addresses, counters, and its theory."""
 
 from kanerva.sparse.hamming_balls import radius_for
 from kanerva.sparse.memory import SparseMemory, SparseReadResult

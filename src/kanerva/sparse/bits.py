@@ -1,4 +1,4 @@
-"""What counts as bits."""
+"""The check that a tensor holds bits."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from kanerva.errors import KanervaError
 def check_bits(
     argument: str, value: Tensor, size: int | None, device: torch.device | None
 ) -> Tensor:
-    """A bool tensor (..., size), from that or from numbers 0 and 1."""
+    """Return a bool tensor (..., size), from one or from numbers that are 0 or 1."""
     if not isinstance(value, Tensor):
         raise KanervaError(
             argument,

@@ -1,6 +1,7 @@
-"""Circles on the cube {0, 1}^D: how many points they hold, and how many two of them share.
+"""Hamming balls in the cube {0, 1}^D: how many points they contain, and how many two of them share.
 
-All exact sums over binomial distributions (Kanerva 1988), in float64.
+The Hamming ball of a cue is the set of all points at most a radius away; Kanerva (1988) calls it a
+circle. Everything here is an exact sum over binomial distributions, in float64.
 """
 
 import math
@@ -14,22 +15,71 @@ from kanerva.sparse.sizes import Sizes, check_num_bits
 
 
 def active_share(num_bits: int, radius: int) -> float:
-    """p: the share of the cube in a circle, P(Bin(D, 1/2) <= radius).
+    """The share p of all addresses that a cue activates: P(Bin(D, 1/2) <= radius).
 
-    A random address disagrees with a cue in each bit with probability 1/2, independently.
+    A random address differs from a cue in each bit with probability 1/2, independently.
+
+    Args:
+        num_bits: D.
+        radius: the largest Hamming distance of an active address, from 0 to D.
+
+    Returns:
+        A number between 0 and 1.
+
+    Raises:
+        KanervaError: a number is not whole or not in its range.
+
+    Example:
+        >>> round(active_share(4, 1), 4)  # 5 of 16 points differ in at most one bit
+        0.3125
+
     """
     return overlap(num_bits, radius, 0)
 
 
 def active_share_normal(num_bits: int, radius: int) -> float:
-    """p by the normal approximation with mean D/2 and variance D/4, corrected for whole numbers."""
+    """The share p by the normal approximation: mean D / 2, variance D / 4, continuity correction.
+
+    Args:
+        num_bits: D.
+        radius: the largest Hamming distance of an active address, from 0 to D.
+
+    Returns:
+        A number between 0 and 1.
+
+    Raises:
+        KanervaError: a number is not whole or not in its range.
+
+    Example:
+        >>> round(active_share(1000, 451), 5), round(active_share_normal(1000, 451), 5)
+        (0.00107, 0.00108)
+
+    """
     Sizes(1, num_bits, radius)
     z = (radius + 0.5 - num_bits / 2) / math.sqrt(num_bits / 4)
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
 def radius_for(num_bits: int, share: float) -> int:
-    """The smallest radius whose circle holds at least this share of all addresses, exactly."""
+    """Find the smallest radius with which a cue activates at least this share of all addresses.
+
+    Args:
+        num_bits: D, the bits of an address.
+        share: the wanted share, above 0 and at most 1. For K addresses and T patterns a share of
+            about 1 / (2 K T)^(1/3) is best.
+
+    Returns:
+        The radius, from 0 to D, exactly: nothing is rounded.
+
+    Raises:
+        KanervaError: `num_bits` is below 1, or `share` is out of range.
+
+    Example:
+        >>> from kanerva.sparse import radius_for
+        >>> radius_for(1000, 0.001)
+        451
+
+    """
     check_num_bits(num_bits)
     check_number(
         "share",
@@ -38,7 +88,7 @@ def radius_for(num_bits: int, share: float) -> int:
         at_most=1,
         fix="For K addresses and T patterns a share of about 1 / (2 K T)^(1/3) is best.",
     )
-    wanted = Fraction(share) * 2**num_bits  # whole numbers of points: nothing is rounded
+    wanted = Fraction(share) * 2**num_bits  # in points, which are whole numbers
     points, radius = 1, 0
     inside = points
     while inside < wanted:
@@ -49,14 +99,31 @@ def radius_for(num_bits: int, share: float) -> int:
 
 
 def overlap(num_bits: int, radius: int, distance: int) -> float:
-    """The share of the cube that two circles have in common whose centres are `distance` apart."""
+    """The share of all addresses that two cues both activate.
+
+    Args:
+        num_bits: D.
+        radius: the largest Hamming distance of an active address, from 0 to D.
+        distance: the Hamming distance between the two cues, from 0 to D.
+
+    Returns:
+        A number between 0 and 1.
+
+    Raises:
+        KanervaError: a number is not whole or not in its range.
+
+    Example:
+        >>> round(overlap(4, 1, 1), 4)  # of 16 points, only the two cues themselves
+        0.125
+
+    """
     Sizes(1, num_bits, radius)
     check_integer(
         "distance",
         distance,
         at_least=0,
         at_most=num_bits,
-        fix="Two points differ in no more bits than they have.",
+        fix="Two points cannot differ in more bits than they have.",
     )
     return intersection(num_bits, distance, radius, radius)
 
@@ -65,14 +132,14 @@ def intersection(num_bits: int, distance: int, radius: int, other_radius: int) -
     """P(h(a, x) <= radius and h(a, y) <= other_radius) for a random a, with h(x, y) = distance.
 
     Let a differ from x in i of the d bits where x and y differ, and in m of the other D - d. Then
-    h(a, x) = i + m and h(a, y) = d - i + m, so a is in both circles if m is at most
+    h(a, x) = i + m and h(a, y) = d - i + m, so a is in both balls if m is at most
     min(radius - i, other_radius - d + i). Sum over i; i and m are independent binomials.
     """
     i = np.arange(distance + 1)
     most = np.minimum(radius - i, other_radius - distance + i)
     below = np.append(0.0, binomial_probabilities(num_bits - distance).cumsum())
     share = binomial_probabilities(distance) @ below[(most + 1).clip(0, len(below) - 1)]
-    return min(float(share), 1.0)  # rounding
+    return min(float(share), 1.0)  # rounding can give a little more
 
 
 def binomial_probabilities(n: int) -> np.ndarray:
@@ -82,7 +149,7 @@ def binomial_probabilities(n: int) -> np.ndarray:
 
 
 def log_factorials(n: int) -> np.ndarray:
-    """log k! for k = 0 ... n, and beyond."""
+    """log k! for k = 0 ... n, and some more."""
     return _log_factorials(1 << n.bit_length())
 
 

@@ -1,6 +1,6 @@
-"""A sparse distributed memory on bits: hard addresses, counters, iterated reading (app:review).
+"""`SparseMemory`: a memory on bits with fixed addresses and counters (app:review).
 
-Shapes: K addresses, D bits, C bits of data (D unless said otherwise).
+Shapes: K addresses, D bits, C bits of data (the same as D by default).
 """
 
 from collections.abc import Iterator
@@ -16,33 +16,67 @@ from kanerva.sparse.hamming import HammingIndex, Indices, as_numpy_on_cpu
 from kanerva.sparse.sizes import Sizes
 
 COUNTERS_AT_ONCE = 1 << 22
-"""Counters looked at together: 16 MB."""
+"""How many counters are gathered together: 16 MB."""
 
 
 class SparseReadResult(NamedTuple):
-    """What came back for cues (..., D)."""
+    """What `SparseMemory.read` returns for cues (..., D).
+
+    Attributes:
+        bits: (..., C), bool: one where a sum is positive.
+        sums: (..., C), whole numbers: the sums of counters that decided the bits. Larger ones are
+            surer.
+        num_active: (...): how many addresses answered. If 0, nothing did, and all bits are 0.
+        steps: the bits after each reading, including the last; empty unless asked for.
+
+    Example:
+        >>> import torch
+        >>> from kanerva.sparse import SparseMemory
+        >>> memory = SparseMemory(torch.tensor([[0, 0, 0], [1, 1, 1]]), radius=1)
+        >>> taken = memory.write(torch.tensor([1, 1, 0]))
+        >>> memory.read(torch.tensor([1, 1, 1])).sums
+        tensor([ 1,  1, -1])
+
+    """
 
     bits: Tensor
-    """(..., C), bool: one where a sum is positive."""
     sums: Tensor
-    """(..., C), whole numbers: how surely, the counters' sums that decided."""
     num_active: Tensor
-    """(...): addresses that answered; where 0, nothing did, and all bits are 0."""
     steps: list[Tensor]
-    """The bits after each iteration, the last included; empty unless asked for."""
 
 
 class SparseMemory:
-    """K fixed addresses, each with a whole-number counter for every bit of data.
+    """Kanerva's sparse distributed memory: K fixed addresses, each with a counter for every bit.
 
-    A pattern is added to the counters of every address within `radius` bits of it, as +1 and -1;
-    reading adds the counters of the addresses within `radius` of the cue (Kanerva 1988; appendix
-    app:review of the paper). Unlike the Bayesian memory, this one changes in place: its counters
-    are many, and a write touches few of them.
+    Writing adds a pattern, as +1 and -1, to the counters of every address within `radius` bits of
+    it. Reading adds up the counters of the addresses within `radius` bits of a cue (Kanerva 1988;
+    appendix B of the paper, app:review). Unlike the Bayesian memory, this one is changed in place,
+    because it has many counters and a write changes few of them.
+
+    Args:
+        addresses: (K, D) bits: bool, or numbers that are 0 or 1. They are copied.
+        radius: the largest Hamming distance between a cue and an address that it activates.
+        num_data_bits: C, for data of another size than an address; then `write` needs `at`.
+
+    Raises:
+        KanervaError: the addresses are not bits of shape (K, D), or a number is out of range.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import SparseMemory
+        >>> from kanerva.sparse import radius_for
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> radius = radius_for(256, 0.02)
+        >>> memory = SparseMemory.random(1000, 256, radius=radius, generator=generator)
+        >>> patterns = torch.rand(10, 256, generator=generator) < 0.5
+        >>> num_active = memory.write(patterns)
+        >>> cues = patterns ^ (torch.rand(10, 256, generator=generator) < 0.1)
+        >>> torch.equal(memory.read(cues, num_readings=4).bits, patterns)
+        True
+
     """
 
     def __init__(self, addresses: Tensor, *, radius: int, num_data_bits: int | None = None) -> None:
-        """Given addresses (K, D) of bits; `num_data_bits` is C where data are not addresses."""
         bits = check_bits("addresses", addresses, None, None)
         if bits.dim() != 2:
             raise KanervaError(
@@ -62,7 +96,7 @@ class SparseMemory:
             len(bits), self.num_data_bits, dtype=torch.int32, device=bits.device
         )
         self.num_written = 0
-        """Patterns written so far."""
+        """How many patterns were written so far."""
         self._index = HammingIndex(bits.clone())  # nobody else may change them
 
     @classmethod
@@ -76,7 +110,28 @@ class SparseMemory:
         generator: torch.Generator | None = None,
         device: torch.device | str = "cpu",
     ) -> "SparseMemory":
-        """Addresses drawn uniformly, as Kanerva has them; `generator` makes them repeatable."""
+        """Make an empty memory with addresses drawn uniformly, as Kanerva does.
+
+        Args:
+            num_addresses: K.
+            num_bits: D, the bits of an address.
+            radius: the largest Hamming distance between a cue and an address that it activates.
+            num_data_bits: C, for data of another size than an address.
+            generator: the source of random numbers; with a seed the addresses can be repeated.
+            device: where the memory is kept.
+
+        Returns:
+            The memory.
+
+        Raises:
+            KanervaError: a number is not whole or not in its range.
+
+        Example:
+            >>> memory = SparseMemory.random(1000, 64, radius=24)
+            >>> memory.addresses.shape
+            torch.Size([1000, 64])
+
+        """
         Sizes(num_addresses, num_bits, radius)
         drawn = torch.randint(
             2,
@@ -89,14 +144,44 @@ class SparseMemory:
 
     @property
     def addresses(self) -> Tensor:
-        """(K, D), bool."""
+        """The fixed addresses, A in the paper.
+
+        Returns:
+            (K, D), bool.
+
+        Example:
+            >>> SparseMemory(torch.tensor([[0, 1], [1, 1]]), radius=1).addresses
+            tensor([[False,  True],
+                    [ True,  True]])
+
+        """
         return self._index.bits
 
     def write(self, patterns: Tensor, *, at: Tensor | None = None) -> Tensor:
-        """Add patterns (..., C) at themselves, or at other bits (..., D): M_k <- M_k + w_k x.
+        """Add patterns to the memory, each at its own address or at another one.
 
-        Writing again goes on; the order does not matter. Returns how many addresses took each
-        pattern: one that none took is lost, and the radius too small.
+        For every address k within the radius, M_k <- M_k + w_k x (app:review). More can be written
+        at any time. The order does not matter.
+
+        Args:
+            patterns: (..., C) bits to store.
+            at: (..., D) bits, where to store each one; by default at the pattern itself.
+
+        Returns:
+            (...): how many addresses took each pattern. A pattern that no address took is lost,
+            which means that the radius is too small.
+
+        Raises:
+            KanervaError: a tensor does not hold bits, or has the wrong shape or device.
+
+        Example:
+            >>> memory = SparseMemory(torch.tensor([[0, 0, 0], [1, 1, 1]]), radius=1)
+            >>> memory.write(torch.tensor([[1, 1, 0], [1, 1, 1]]))
+            tensor([1, 1])
+            >>> memory.counters
+            tensor([[0, 0, 0],
+                    [2, 2, 0]], dtype=torch.int32)
+
         """
         data = check_bits("patterns", patterns, self.num_data_bits, self.counters.device)
         if at is None:
@@ -104,7 +189,7 @@ class SparseMemory:
                 raise KanervaError(
                     "at",
                     expected=f"where to write: {self.sizes.num_bits} bits for each pattern",
-                    got=f"None, and patterns of {self.num_data_bits} bits are no addresses",
+                    got=f"None, but patterns of {self.num_data_bits} bits are not addresses",
                     fix="Pass write(patterns, at=bits).",
                 )
             at = data
@@ -118,8 +203,8 @@ class SparseMemory:
             )
         signs = data.reshape(-1, self.num_data_bits).to(torch.int8).mul_(2).sub_(1)
         counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(signs), []
-        places = where.reshape(-1, self.sizes.num_bits)
-        for row, active in zip(rows, self._active(places), strict=True):
+        centres = where.reshape(-1, self.sizes.num_bits)
+        for row, active in zip(rows, self._active(centres), strict=True):
             for some in self._parts(active):
                 counters[some] += row
             num_active.append(len(active))
@@ -128,14 +213,31 @@ class SparseMemory:
         return taken.reshape(data.shape[:-1])
 
     def read(self, cues: Tensor, *, num_readings: int = 1, steps: bool = False) -> SparseReadResult:
-        """What the memory holds for cues (..., D): x = 1 where sum_k w_k M_k > 0.
+        """Read what the memory holds for cues: x = 1 where sum_k w_k M_k > 0 (app:review).
 
-        With more readings, what was read is the next cue. `steps` keeps the bits of each.
+        With more than one reading, what was read becomes the next cue.
+
+        Args:
+            cues: (..., D) bits.
+            num_readings: how many times to read. More readings repair more damage.
+            steps: also return the bits after each reading.
+
+        Returns:
+            The bits, the sums that decided them, how many addresses answered, and the steps.
+
+        Raises:
+            KanervaError: nothing was written, the cues are not bits of D, or several readings were
+                asked for where data are not addresses.
+
+        Example:
+            >>> memory = SparseMemory(torch.tensor([[0, 0, 0], [1, 1, 1]]), radius=1)
+            >>> taken = memory.write(torch.tensor([1, 1, 1]))
+            >>> memory.read(torch.tensor([0, 1, 1])).bits
+            tensor([True, True, True])
+
         """
         check_integer(
-            "num_readings",
-            num_readings,
-            fix="One reading is num_readings=1; more of them repair more.",
+            "num_readings", num_readings, fix="Pass 1 to read once; more readings repair more."
         )
         if self.num_written == 0:
             raise KanervaError(
@@ -156,7 +258,7 @@ class SparseMemory:
         sums, num_active = self._sums(asked)
         seen = [sums > 0]
         for _ in range(num_readings - 1):
-            moving = (seen[-1] != asked).any(1)  # what is read as it was asked stays so for ever
+            moving = (seen[-1] != asked).any(1)  # where a cue was read as itself, nothing changes
             asked = seen[-1]
             sums[moving], num_active[moving] = self._sums(asked[moving])
             seen = [*seen, sums > 0] if steps else [sums > 0]
@@ -169,7 +271,7 @@ class SparseMemory:
         )
 
     def _sums(self, cues: Tensor) -> tuple[Tensor, Tensor]:
-        """For cues (Q, D) the sums of active counters, in 64 bits, and how many are active."""
+        """For cues (N, D): the sums of active counters, in 64 bits, and how many are active."""
         sums = torch.zeros(len(cues), self.num_data_bits, dtype=torch.int64, device=cues.device)
         counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(sums), []
         for row, active in zip(rows, self._active(cues), strict=True):
@@ -179,9 +281,9 @@ class SparseMemory:
         return sums, torch.tensor(num_active, dtype=torch.int64, device=cues.device)
 
     def _active(self, cues: Tensor) -> Iterator[Indices]:
-        return self._index.within(self.sizes.radius, cues)
+        return self._index.indices_within(self.sizes.radius, cues)
 
     def _parts(self, active: Indices) -> Iterator[Indices]:
-        """Addresses whose counters fit into `COUNTERS_AT_ONCE`."""
+        """Cut the active addresses into parts of at most `COUNTERS_AT_ONCE` counters."""
         at_once = max(1, COUNTERS_AT_ONCE // self.num_data_bits)
         return (active[start : start + at_once] for start in range(0, len(active), at_once))

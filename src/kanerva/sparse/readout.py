@@ -1,37 +1,38 @@
-"""The sum that decides a bit: its signal and its noise (Kanerva 1988).
+"""The sum that decides a bit that is read: its signal and its noise (Kanerva 1988).
 
-K random addresses a_k of D bits; T random patterns, each written at itself; a cue y at Hamming
-distance d from one of them, x. All bits are signs here. With w_k(u) = 1 where u activates address
-k, else 0, and n(u) = sum_k w_k(y) w_k(u) the addresses that u shares with the cue, one bit of
-what is read has the sign of
+There are K random addresses a_k of D bits and T random patterns, each written at itself. A cue y is
+at Hamming distance d from one of them, x. All bits are signs here. Let w_k(u) = 1 where u activates
+address k, else 0. Let n(u) = sum_k w_k(y) w_k(u) count the addresses that u shares with the cue.
+Then one bit of what is read has the sign of
 
     S = n(x) x + sum_t n(x_t) x_t          over the N = T - 1 other patterns.
 
-What follows is about x S, which is positive where the bit is read rightly. Means and variances are
-over random addresses and patterns, and exact.
+We look at x S, which is positive where the bit is read correctly. Means and variances are over
+random addresses and patterns, and they are exact.
 
-Signal. An address is active for both y and x with probability o(d), the overlap of two circles,
-so n(x) is binomial with mean K o(d).
+Signal. An address is active for both y and x with probability o(d), the overlap of two Hamming
+balls, so n(x) is binomial with mean K o(d).
 
-The cue's own bits. A pattern that agrees with an active address in this bit is a little nearer
-to it, and was more likely written there: E[w_k(u) u | a_k] = c a_k, c = P(Bin(D - 1, 1/2) = r) / 2.
-So each other pattern adds m = c sum_k w_k(y) a_k x on average; and since active addresses lean
-towards the cue in the same way, E m = K c^2 where the cue kept the bit of x, and - K c^2 where
-it was flipped. A full memory tends to say what it was asked. First-order formulas leave this out.
+The cue's own bits. A pattern that agrees with an active address in this bit is a little nearer to
+it, and was more probably written there: E[w_k(u) u | a_k] = c a_k, c = P(Bin(D - 1, 1/2) = r) / 2.
+So each other pattern adds m = c sum_k w_k(y) a_k x on average. Active addresses lean towards the
+cue in the same way, so that E m = K c^2 where the cue kept the bit of x, and - K c^2 where the bit
+was flipped. A full memory tends to answer with the cue. First-order formulas leave this out.
 
-Noise. Given the addresses, the others are independent:
+Noise. Given the addresses, the other patterns are independent:
 
     var(x S) = var n(x) + 2 N cov(n(x), m) + N (E n(u)^2 - E m^2) + N^2 var m
     E n(u)^2 = K p^2 + K (K - 1) E o(h)^2,   h ~ Bin(D, 1/2)
     var m    = K c^2 (p - c^2)
     cov      = K c (e(d) - o(d) (+-c)),      e(d) = E[w_k(y) w_k(x) a_k x]
 
-Tails. The N terms n(u) u are alike and, but for m, symmetric, so their sum has the fourth cumulant
-N (E n^4 - 3 (E n^2)^2): patterns near the cue weigh more than others, and the tails are thicker
-than normal. `noise_levels` says so as a variance that itself varies.
+Tails. The N terms n(u) u have the same distribution, which is symmetric except for m. So their sum
+has the fourth cumulant N (E n^4 - 3 (E n^2)^2): patterns near the cue weigh more than others, and
+the tails are thicker than those of a normal distribution. `noise_levels` expresses this as a
+variance that itself varies.
 
-For a kept bit e(d) is half the difference of two overlaps in the other D - 1 bits (this one agrees
-with both centres or with neither); for a flipped one it is 0, by symmetry.
+For a kept bit, e(d) is half the difference of two overlaps in the other D - 1 bits, because this
+bit agrees with both centres or with neither. For a flipped bit it is 0, by symmetry.
 """
 
 import math
@@ -44,22 +45,39 @@ from kanerva.sparse.hamming_balls import binomial_probabilities, intersection
 from kanerva.sparse.sizes import Sizes, check_num_patterns
 
 SIGNS = np.array([[1.0], [-1.0]])
-"""Rows of all results here: bits that the cue kept, bits that are flipped in it."""
+"""The two rows of all results here: bits that the cue kept, and bits that are flipped in it."""
 GAUSS_HERMITE = ((-math.sqrt(3), 1 / 6), (0.0, 2 / 3), (math.sqrt(3), 1 / 6))
-"""Places and weights that stand for a normal distribution, exact for polynomials to degree 5."""
+"""Points and weights that replace a normal distribution, exact for polynomials up to degree 5."""
 TINY = 1e-300
-"""Circles of fewer points than float64 can say are as good as empty."""
+"""Divisors are at least this, because the share of a very small ball may be 0 in float64."""
 
 
 class Readout(NamedTuple):
-    """x S, in two rows (kept bits, flipped bits)."""
+    """Mean and variance of x S, in two rows: kept bits and flipped bits."""
 
     mean: np.ndarray
     var: np.ndarray
 
 
 def readout(sizes: Sizes, num_patterns: int) -> Readout:
-    """(2, D + 1): mean and variance of x S for every distance d = 0 ... D of the cue."""
+    """Mean and variance (2, D + 1) of x S for a cue at every distance d = 0 ... D.
+
+    Args:
+        sizes: the memory's addresses, bits and radius.
+        num_patterns: T, how many patterns were written.
+
+    Returns:
+        Two arrays (2, D + 1): the first row for kept bits, the second for flipped bits.
+
+    Raises:
+        KanervaError: `num_patterns` is below 1.
+
+    Example:
+        >>> mean, var = readout(Sizes(1000, 64, 24), 10)
+        >>> mean.shape
+        (2, 65)
+
+    """
     check_num_patterns(num_patterns)
     K, N = sizes.num_addresses, num_patterns - 1
     p, c, o, e, o_powers = address_statistics(sizes)
@@ -74,10 +92,10 @@ def readout(sizes: Sizes, num_patterns: int) -> Readout:
 def readout_given(
     sizes: Sizes, num_patterns: int, active: np.ndarray, shared: np.ndarray
 ) -> Readout:
-    """(..., 2, D + 1): the same where `active` addresses answer, `shared` (..., 1, D + 1) by x too.
+    """The same (..., 2, D + 1) if `active` addresses answer, of which `shared` also hold x.
 
-    Shared addresses lean towards x by e / o each, the rest by (+-c - e) / (p - o). That these
-    numbers are given changes E n(u)^2; of that only what `active` changes is counted.
+    `shared` has shape (..., 1, D + 1). Shared addresses lean towards x by e / o each, the others by
+    (+-c - e) / (p - o). Both numbers change E n(u)^2; only the change by `active` is counted.
     """
     N = num_patterns - 1
     p, c, o, e, _ = address_statistics(sizes)
@@ -93,10 +111,10 @@ def readout_given(
 def noise_levels(
     sizes: Sizes, num_patterns: int, active: np.ndarray
 ) -> list[tuple[np.ndarray, float]]:
-    """What to add to the variance given `active`, and weights: tails as thick as they are.
+    """What to add to the variance given `active`, with weights, so that the tails are right.
 
-    A normal sum whose variance V is log-normal has the fourth cumulant 3 var V. Thinner tails than
-    normal, where nearly every address answers, are left alone.
+    A normal sum whose variance V is log-normal has the fourth cumulant 3 var V. Where nearly every
+    address answers, the tails are thinner than normal; they are not corrected.
     """
     N = num_patterns - 1
     square, fourth = _moments(sizes, active)
@@ -120,7 +138,24 @@ def _moments(sizes: Sizes, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def signal_to_noise(sizes: Sizes, num_patterns: int) -> np.ndarray:
-    """rho, (2, D + 1): mean over standard deviation of x S."""
+    """The ratio rho of mean to standard deviation of x S, for a cue at every distance d = 0 ... D.
+
+    Args:
+        sizes: the memory's addresses, bits and radius.
+        num_patterns: T, how many patterns were written.
+
+    Returns:
+        (2, D + 1): the first row for kept bits, the second for flipped bits.
+
+    Raises:
+        KanervaError: `num_patterns` is below 1.
+
+    Example:
+        >>> rho = signal_to_noise(Sizes(1000, 64, 24), 10)
+        >>> bool(rho[0, 0] > rho[0, 20])
+        True
+
+    """
     return mean_over_std(readout(sizes, num_patterns))
 
 
@@ -132,10 +167,26 @@ def mean_over_std(sums: Readout) -> np.ndarray:
 
 
 def first_order_ratio(sizes: Sizes, num_patterns: int) -> np.ndarray:
-    """(D + 1,): rho to first order, sqrt(K / T) o(d) / p.
+    """The ratio rho to first order, sqrt(K / T) o(d) / p, at every distance d = 0 ... D.
 
-    The signal K o(d) over the noise T K p^2 of T patterns: as if addresses shared with one of them
-    were rare (K p^2 << 1), the signal itself did not vary, and the cue's own bits did not matter.
+    This is the signal K o(d) over the noise T K p^2 of T patterns. It assumes that a pattern rarely
+    shares addresses with another (K p^2 << 1), that the signal itself does not vary, and that the
+    cue's own bits do not matter.
+
+    Args:
+        sizes: the memory's addresses, bits and radius.
+        num_patterns: T, how many patterns were written.
+
+    Returns:
+        (D + 1,), the same for kept and flipped bits.
+
+    Raises:
+        KanervaError: `num_patterns` is below 1.
+
+    Example:
+        >>> float(first_order_ratio(Sizes(1000, 64, 24), 10)[0])  # sqrt(1000 / 10)
+        10.0
+
     """
     check_num_patterns(num_patterns)
     known = address_statistics(sizes)
@@ -143,14 +194,14 @@ def first_order_ratio(sizes: Sizes, num_patterns: int) -> np.ndarray:
 
 
 class AddressStatistics(NamedTuple):
-    """What one random address does, for every distance d = 0 ... D."""
+    """Probabilities and means of one random address, for every distance d = 0 ... D."""
 
     active: float
-    """p: it is active for a cue."""
+    """p: the probability that it is active for a cue."""
     agreeing: float
     """c: E[w a u] for a pattern u."""
     overlap: np.ndarray
-    """o(d), (D + 1,): it is active for both of two that are d apart."""
+    """o(d), (D + 1,): the probability that it is active for both of two cues at distance d."""
     leaning: np.ndarray
     """e(d), (2, D + 1)."""
     overlap_powers: tuple[float, ...]
@@ -159,7 +210,7 @@ class AddressStatistics(NamedTuple):
 
 @lru_cache(maxsize=32)
 def address_statistics(sizes: Sizes) -> AddressStatistics:
-    """All from exact sums over binomials; a second or so for 2000 bits."""
+    """Compute them by exact sums over binomials; this takes about a second for 2000 bits."""
     D, r = sizes.num_bits, sizes.radius
     overlap = np.array([intersection(D, d, r, r) for d in range(D + 1)])
     kept = [
@@ -175,5 +226,5 @@ def address_statistics(sizes: Sizes) -> AddressStatistics:
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """A mean of signs, 0 where there is nothing to take a mean of."""
+    """A mean of signs; 0 where there are no signs."""
     return np.where(whole > 0, part / np.maximum(whole, TINY), 0.0).clip(-1, 1)

@@ -1,4 +1,4 @@
-"""The three numbers that a sparse distributed memory is made of, and what whole numbers may be."""
+"""`Sizes`: the three numbers that define a sparse distributed memory, and their checks."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,30 @@ from kanerva.checks import check_integer
 
 @dataclass(frozen=True)
 class Sizes:
-    """K hard addresses of D bits, of which those within the radius of a cue are active."""
+    """The sizes of a sparse distributed memory: K addresses of D bits, and the radius of a cue.
+
+    A cue activates all addresses within this Hamming distance (appendix B of the paper,
+    app:review, where the radius is called tau).
+
+    Args:
+        num_addresses: K, the number of addresses.
+        num_bits: D, the bits of an address.
+        radius: the largest Hamming distance between a cue and an address that it activates, from
+            0 to D.
+
+    Raises:
+        KanervaError: a number is not whole or not in its range.
+
+    Example:
+        >>> from kanerva.sparse import Sizes, radius_for
+        >>> Sizes(num_addresses=10_000, num_bits=1000, radius=radius_for(1000, 0.004))
+        Sizes(num_addresses=10000, num_bits=1000, radius=458)
+
+    """
 
     num_addresses: int
-    """K."""
     num_bits: int
-    """D, of an address."""
     radius: int
-    """Largest Hamming distance between a cue and an address that it activates."""
 
     def __post_init__(self) -> None:
         check_integer(

@@ -158,7 +158,7 @@ class TrainingStep:
 
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
-        images = self.model.prepare(episodes, self.generator)
+        images = self.model.coder.prepare(episodes, self.generator)
         noise = self.model.draw_noise(images, self.generator)
         cues = None
         if self.num_damaged:

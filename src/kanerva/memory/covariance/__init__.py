@@ -1,4 +1,4 @@
-"""Covariance between the rows of the memory: one interface, three representations."""
+"""The covariance between the rows of the memory: one interface, three representations."""
 
 from kanerva.memory.covariance.base import RowCovariance
 from kanerva.memory.covariance.diagonal import DiagonalCovariance

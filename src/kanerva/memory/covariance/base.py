@@ -1,7 +1,7 @@
-"""What every representation of the row covariance U can do.
+"""The interface of the row covariance U, which every representation implements.
 
-Reading needs W U, writing needs the posterior's U; anything else (sampling, densities, KL) goes
-through `dense`. Instances are immutable: writing returns a new one.
+Reading needs W U, and writing needs the U of the posterior. Everything else (samples, densities,
+KL) uses `dense`. Instances are immutable: writing returns a new one.
 
 Shapes: T items, K rows; leading dimensions are free and broadcast.
 """
@@ -15,17 +15,28 @@ from torch import Tensor
 
 
 class RowCovariance(ABC):
-    """Covariance U between the K rows of the memory."""
+    """The covariance U between the K rows of a memory (section 3.1), in some representation.
+
+    This is the interface; use `FullCovariance`, `DiagonalCovariance` or `LowRankCovariance`.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import DiagonalCovariance, FullCovariance
+        >>> full, diagonal = FullCovariance(torch.eye(3)), DiagonalCovariance(torch.ones(3))
+        >>> torch.equal(full.dense(), diagonal.dense())
+        True
+
+    """
 
     @property
     @abstractmethod
     def num_rows(self) -> int:
-        """K."""
+        """The number of rows K."""
 
     @property
     @abstractmethod
     def batch_shape(self) -> torch.Size:
-        """The leading dimensions."""
+        """The leading dimensions: the shape of the batch of covariances."""
 
     @property
     @abstractmethod
@@ -44,42 +55,138 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def dense(self) -> Tensor:
-        """U as a matrix (..., K, K)."""
+        """U as a matrix.
+
+        Returns:
+            U, (..., K, K).
+
+        """
 
     @abstractmethod
     def cross_cov(self, weights: Tensor) -> Tensor:
-        """W U (..., T, K): the cross-covariance of items and rows."""
+        """The covariance Sigma_c = W U between items and rows (section 3.3).
+
+        Args:
+            weights: W, (..., T, K).
+
+        Returns:
+            W U, (..., T, K).
+
+        Example:
+            >>> import torch
+            >>> from kanerva import DiagonalCovariance
+            >>> cov = DiagonalCovariance(torch.tensor([1.0, 2.0]))
+            >>> cov.cross_cov(torch.tensor([[3.0, 4.0]]))
+            tensor([[3., 8.]])
+
+        """
 
     @abstractmethod
     def posterior_from_items(
         self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> Self:
-        """The posterior's U after writing T items, given two views of the same items.
+        """The covariance U' after writing T items (eq:update-last).
 
-        With W `weights` (..., T, K) and N = diag(`noise_var`) (..., T),
-        U'^-1 = U^-1 + W' N^-1 W. With `whitened_cross` V (..., T, K), V = L^-1 W U where
-        L L' = W U W' + N, U' = U - V' V (eq:update-last).
+        The items come in two forms, and each representation uses the one it needs:
+        U'^-1 = U^-1 + W' N^-1 W, and U' = U - V' V.
+
+        Args:
+            weights: W, (..., T, K).
+            noise_var: the diagonal of N = Sigma_xi, (..., T).
+            whitened_cross: V = L^-1 W U, (..., T, K), where L L' = W U W' + N.
+
+        Returns:
+            The covariance of the posterior.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import FullCovariance
+            >>> cov = FullCovariance(torch.eye(2))
+            >>> weights = torch.eye(2)[:1]
+            >>> whitened_cross = weights / 2**0.5  # L = sqrt(1 + 1)
+            >>> cov.posterior_from_items(weights, torch.ones(1), whitened_cross).dense()
+            tensor([[0.5000, 0.0000],
+                    [0.0000, 1.0000]])
+
         """
 
     @abstractmethod
     def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> Self:
-        """The same from sufficient statistics.
+        """The covariance U' after writing items that are given as sufficient statistics.
 
-        `gram` (..., K, K) is W' N^-1 W; `posterior_root` X (..., K, K) has X' X = U'.
+        The statistics come in two forms, and each representation uses the one it needs.
+
+        Args:
+            gram: W' N^-1 W, (..., K, K).
+            posterior_root: X, (..., K, K), with X' X = U'.
+
+        Returns:
+            The covariance of the posterior.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import FullCovariance
+            >>> gram = 3 * torch.eye(2)  # U'^-1 = I + 3 I
+            >>> FullCovariance(torch.eye(2)).posterior_from_gram(gram, torch.eye(2) / 2).dense()
+            tensor([[0.2500, 0.0000],
+                    [0.0000, 0.2500]])
+
         """
 
     @abstractmethod
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same covariance with `function` applied to each tensor: casts, moves, detaching."""
+        """Apply a function to each tensor: to convert, to move or to detach them.
+
+        Args:
+            function: takes a tensor and returns a tensor of the same shape.
+
+        Returns:
+            A covariance of the same kind.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import FullCovariance
+            >>> FullCovariance(torch.eye(2)).map_tensors(torch.Tensor.double).dtype
+            torch.float64
+
+        """
 
     @abstractmethod
     def expand_batch(self, batch_shape: torch.Size) -> Self:
-        """Broadcast to these leading dimensions."""
+        """Broadcast to the given leading dimensions.
+
+        Args:
+            batch_shape: the leading dimensions of the result.
+
+        Returns:
+            The same covariance for each memory of the batch.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import FullCovariance
+            >>> FullCovariance(torch.eye(2)).expand_batch(torch.Size([5])).batch_shape
+            torch.Size([5])
+
+        """
 
     @abstractmethod
     def repeat_for_columns(self, num_columns: int) -> Self:
-        """A copy for each column: leading dimensions (..., num_columns)."""
+        """The same covariance for each column of a memory, as one more leading dimension.
+
+        Args:
+            num_columns: the code size C.
+
+        Returns:
+            A covariance with leading dimensions (..., C).
+
+        Example:
+            >>> import torch
+            >>> from kanerva import FullCovariance
+            >>> FullCovariance(torch.eye(2)).repeat_for_columns(3).batch_shape
+            torch.Size([3])
+
+        """
 
     @abstractmethod
     def check(self) -> None:
-        """Raise a `KanervaError` when this is no covariance."""
+        """Raise a `KanervaError` if this is not a valid covariance."""

@@ -1,4 +1,4 @@
-"""Diagonal row covariance: the paper's ablation (fig:cov)."""
+"""Diagonal row covariance: the cheaper variant that the paper compares with (fig:cov)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,16 +12,29 @@ from kanerva.memory.tensor_checks import check_finite, check_float_tensor, check
 
 @dataclass(frozen=True, eq=False)
 class DiagonalCovariance(RowCovariance):
-    """U = diag(variances): K numbers.
+    """A diagonal row covariance U = diag(variances), which holds K numbers (fig:cov).
 
-    Approximation: a write computes the exact posterior of this prior, keeps its mean and its
-    variances, and forgets the covariances between rows that the write created. One batch write is
-    therefore exact in mean and variances; what follows it, and every chunk of a chunked write,
-    starts from a memory that no longer knows how its rows are coupled: order and chunking matter.
+    It is an approximation. A write computes the exact posterior of this prior, keeps the mean and
+    the variances, and drops the covariances between rows that the write created. The first write of
+    a whole episode is therefore exact in mean and variances. Later writes, and all chunks but the
+    first, start from a memory that no longer knows how its rows are coupled: the result depends on
+    order and chunks.
+
+    Args:
+        variances: the diagonal of U, (..., K), positive.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import DiagonalCovariance, MemoryState, condition
+        >>> prior = MemoryState(torch.zeros(4, 2), DiagonalCovariance(torch.ones(4)))
+        >>> memory = condition(prior, torch.eye(4)[:2], torch.ones(2, 2))
+        >>> memory.cov.diagonal()
+        tensor([0.5000, 0.5000, 1.0000, 1.0000])
+
     """
 
     variances: Tensor
-    """(..., K), positive."""
+    """The diagonal of U, (..., K)."""
 
     @property
     def num_rows(self) -> int:

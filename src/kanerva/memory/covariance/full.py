@@ -1,4 +1,4 @@
-"""Full row covariance: the paper's own choice, and exact."""
+"""Full row covariance: what the paper uses, and exact."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,22 @@ from kanerva.memory.tensor_checks import (
 
 @dataclass(frozen=True, eq=False)
 class FullCovariance(RowCovariance):
-    """U itself. Nothing is approximated; K^2 numbers, K^2 work an item."""
+    """The row covariance U as a full matrix: the paper's choice (section 3.1).
+
+    Nothing is approximated. It holds K^2 numbers, and writing one item takes K^2 operations.
+    `MemoryState(mean, matrix)` makes one of a plain matrix.
+
+    Args:
+        matrix: U, (..., K, K), symmetric and positive definite.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import FullCovariance, MemoryState
+        >>> memory = MemoryState(torch.zeros(4, 2), FullCovariance(torch.eye(4)))
+        >>> memory.cov.shape
+        torch.Size([4, 4])
+
+    """
 
     matrix: Tensor
     """U, (..., K, K), symmetric positive definite."""

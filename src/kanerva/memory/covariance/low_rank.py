@@ -1,4 +1,4 @@
-"""Low-rank plus diagonal row covariance: the open question at the end of section 3.3."""
+"""Low-rank plus diagonal row covariance: the future direction that section 3.3 names at its end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,21 +20,35 @@ from kanerva.memory.tensor_checks import (
 
 @dataclass(frozen=True, eq=False)
 class LowRankCovariance(RowCovariance):
-    """U^-1 = diag(1 / variances) + F F', F of at most `rank` columns: K (rank + 1) numbers.
+    """A row covariance with U^-1 = diag(1 / variances) + F F': K (rank + 1) numbers.
 
-    The low-rank part sits in the inverse because that is where writing adds: an item with weights w
-    appends the column w / sigma, and U stays positive definite whatever is dropped. By Woodbury, U
-    is diag(variances) minus a matrix of the same rank.
+    The low-rank part is in the inverse because writing adds to the inverse: an item with weights w
+    appends the column w / sigma to F. U stays positive definite when columns are dropped. By the
+    Woodbury identity, U is diag(variances) minus a matrix of the same rank.
 
-    Approximation: none until more than `rank` items are written. From then on the directions about
-    which the memory knows least (in units of the prior deviation) leave F, and their diagonal moves
-    into `variances`. The mean is updated before anything is dropped.
+    It is exact until more than `rank` items are written. After that it is an approximation: the
+    directions about which the memory knows least (in units of the prior's deviation) leave F, and
+    their diagonal moves into `variances`. The mean is updated before anything is dropped.
+
+    Args:
+        variances: (..., K), positive.
+        rank: the largest number of columns that F may have.
+        factor: F, (..., K, r) with r <= rank; None if nothing is written yet.
+
+    Example:
+        >>> import torch
+        >>> from kanerva import LowRankCovariance, MemoryState, condition
+        >>> prior = MemoryState(torch.zeros(4, 2), LowRankCovariance(torch.ones(4), rank=2))
+        >>> memory = condition(prior, torch.eye(4)[:2], torch.ones(2, 2))  # exact: 2 items
+        >>> memory.cov.diagonal()
+        tensor([0.5000, 0.5000, 1.0000, 1.0000])
+
     """
 
     variances: Tensor
-    """(..., K), positive."""
+    """The diagonal part, (..., K)."""
     rank: int
-    """Most columns F may have."""
+    """The largest number of columns of F."""
     factor: Tensor | None = None
     """F, (..., K, r) with r <= rank; None while nothing is written."""
 
@@ -67,7 +81,7 @@ class LowRankCovariance(RowCovariance):
         return scaled - (weights @ root.mT) @ root
 
     def _reduction_root(self) -> Tensor:
-        """X (..., r, K) with U = diag(variances) - X' X (Woodbury)."""
+        """X, (..., r, K), with U = diag(variances) - X' X (the Woodbury identity)."""
         assert self.factor is not None
         deviations = self.variances.sqrt()[..., None]
         scaled = self.factor * deviations
@@ -84,7 +98,7 @@ class LowRankCovariance(RowCovariance):
         return self._append_columns(linalg.square_root(gram))
 
     def _append_columns(self, columns: Tensor) -> "LowRankCovariance":
-        """Append columns to F; past `rank`, keep the strongest and fold the rest."""
+        """Append columns to F. Keep the `rank` strongest, and fold the others into the diagonal."""
         factor = (
             columns if self.factor is None else linalg.concatenate_columns(self.factor, columns)
         )

@@ -1,7 +1,8 @@
 """How far the cheaper memories are from the exact one, measured on random episodes.
 
 Weights are random directions of length 1, codes are standard normal, the noise is 0.1. The codes
-carry no structure, so every item is news and every approximation is tested at its worst.
+have no structure, so nothing about an item can be predicted from the others. This is the hardest
+case for an approximation.
 """
 
 from typing import NamedTuple
@@ -34,13 +35,13 @@ class Approximation(NamedTuple):
     mean_error: float
     """Relative error of the posterior mean (Frobenius)."""
     var_error: float
-    """Mean relative error of the predicted variances of new addresses."""
+    """Mean relative error of the predicted variances of new items."""
     nats_per_item: float
     """KL(approximate || exact) / T."""
 
 
-def measure(generator: torch.Generator) -> list[Approximation]:
-    """Row covariances, written at once and on-line; then variances for each dimension."""
+def measure_approximations(generator: torch.Generator) -> list[Approximation]:
+    """Compare row covariances, written at once and on-line, and one covariance for all columns."""
     return [
         *(row for length in LENGTHS for row in row_covariances(length, generator)),
         *(shared_columns(length, generator) for length in LENGTHS),
@@ -48,7 +49,8 @@ def measure(generator: torch.Generator) -> list[Approximation]:
 
 
 def row_covariances(num_items: int, generator: torch.Generator) -> list[Approximation]:
-    W, Z, queries = _episodes(num_items, generator)
+    """Diagonal and low-rank row covariances, written at once and item by item."""
+    W, Z, new_weights = _episodes(num_items, generator)
     ones = torch.ones(NUM_ROWS, dtype=torch.float64)
     kinds: dict[str, RowCovariance] = {
         "diagonal": DiagonalCovariance(ones),
@@ -57,10 +59,10 @@ def row_covariances(num_items: int, generator: torch.Generator) -> list[Approxim
     mean = torch.zeros(NUM_ROWS, CODE_SIZE, dtype=torch.float64)
     exact = condition(MemoryState(mean, torch.diag(ones)), W, Z, noise_var=NOISE_VAR)
     return [
-        _against(
+        _compare(
             exact,
             condition(MemoryState(mean, rows), W, Z, noise_var=NOISE_VAR, chunk=chunk),
-            queries,
+            new_weights,
             name,
             "at once" if chunk is None else "on-line",
             num_items,
@@ -71,8 +73,8 @@ def row_covariances(num_items: int, generator: torch.Generator) -> list[Approxim
 
 
 def shared_columns(num_items: int, generator: torch.Generator) -> Approximation:
-    """One covariance for all columns where `code_var` differs by dimension (0 to 1, uniform)."""
-    W, Z, queries = _episodes(num_items, generator)
+    """One covariance for all columns, where `code_var` differs by dimension (0 to 1, uniform)."""
+    W, Z, new_weights = _episodes(num_items, generator)
     code_var = torch.rand(Z.shape, generator=generator, dtype=torch.float64)
     prior = MemoryState(
         torch.zeros(NUM_ROWS, CODE_SIZE, dtype=torch.float64),
@@ -82,19 +84,19 @@ def shared_columns(num_items: int, generator: torch.Generator) -> Approximation:
         condition(prior, W, Z, noise_var=NOISE_VAR, code_var=code_var, per_column=per_column)
         for per_column in (True, False)
     )
-    return _against(exact, shared, queries, "shared by columns", "at once", num_items)
+    return _compare(exact, shared, new_weights, "shared by columns", "at once", num_items)
 
 
-def _against(
+def _compare(
     exact: MemoryState,
     approximate: MemoryState,
-    queries: Tensor,
+    new_weights: Tensor,
     covariance: str,
     writing: str,
     num_items: int,
 ) -> Approximation:
-    truth = predict(exact, queries, noise_var=NOISE_VAR).var
-    var = predict(approximate, queries, noise_var=NOISE_VAR).var
+    truth = predict(exact, new_weights, noise_var=NOISE_VAR).var
+    var = predict(approximate, new_weights, noise_var=NOISE_VAR).var
     if truth.dim() > var.dim():
         var = var[..., None]
     return Approximation(
@@ -108,6 +110,8 @@ def _against(
 
 
 def _episodes(num_items: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights and codes of random episodes, and weights of as many new items."""
+
     def randn(size: int) -> Tensor:
         shape = (NUM_EPISODES, num_items, size)
         return torch.randn(shape, generator=generator, dtype=torch.float64)

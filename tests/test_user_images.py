@@ -1,4 +1,4 @@
-"""Commands on a person's own files, as real processes."""
+"""Commands on a user's own images, as real processes."""
 
 import json
 import subprocess
@@ -10,10 +10,10 @@ import pytest
 import torch
 from PIL import Image
 
-from kanerva.cli.options import Corruption
+from kanerva.cli.demo import draw_episodes
+from kanerva.cli.options import Damage
 from kanerva.data.damage import DAMAGES
 from kanerva.data.user_images import read_images
-from kanerva.evaluation.showing import draw_episodes
 
 
 def run(*args, cwd=None):
@@ -23,21 +23,21 @@ def run(*args, cwd=None):
 
 @pytest.fixture(scope="module")
 def drawings(tmp_path_factory):
-    """Twelve dark drawings on light paper, larger than the model's."""
+    """Twelve dark drawings on a light background, larger than the model's images."""
     folder = tmp_path_factory.mktemp("drawings")
     images = draw_episodes(1, torch.Generator().manual_seed(0))[0, :12]
     for number, image in enumerate(images):
-        paper = Image.fromarray((255 - 255 * image[0]).byte().numpy())
-        paper.resize((140, 140)).save(folder / f"{number:02d}.png")
+        drawing = Image.fromarray((255 - 255 * image[0]).byte().numpy())
+        drawing.resize((140, 140)).save(folder / f"{number:02d}.png")
     (folder / "notes.txt").write_text("not an image")
     return folder
 
 
 def test_words_for_damage_agree():
-    assert get_args(Corruption) == DAMAGES
+    assert get_args(Damage) == DAMAGES
 
 
-def test_paper_may_be_light_or_dark(drawings, tmp_path):
+def test_the_background_may_be_light_or_dark(drawings, tmp_path):
     path = drawings / "03.png"
     Image.fromarray(255 - np.asarray(Image.open(path))).save(tmp_path / "dark.png")
     images, names = read_images([path, tmp_path], image_shape=(1, 28, 28), binary=True)
@@ -48,13 +48,13 @@ def test_paper_may_be_light_or_dark(drawings, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("paper", "ink"),
+    ("background", "ink"),
     [(255, 0), (230, 0), (200, 40), (128, 0), (30, 220), (255, 240), (128, 255), (0, 255)],
 )
-def test_paper_may_have_any_grey(drawings, tmp_path, paper, ink):
+def test_the_background_may_have_any_grey(drawings, tmp_path, background, ink):
     path = drawings / "03.png"
-    shares = np.asarray(Image.open(path)).astype(float) / 255  # 1 is paper
-    Image.fromarray((ink + (paper - ink) * shares).round().astype(np.uint8)).save(
+    shares = np.asarray(Image.open(path)).astype(float) / 255  # 1 is background
+    Image.fromarray((ink + (background - ink) * shares).round().astype(np.uint8)).save(
         tmp_path / "grey.png"
     )
     usual, grey = read_images([path, tmp_path], image_shape=(1, 28, 28), binary=True)[0]
@@ -62,7 +62,7 @@ def test_paper_may_have_any_grey(drawings, tmp_path, paper, ink):
     assert 0.02 < usual.mean() < 0.5
 
 
-def test_rough_paper_is_paper_and_a_blank_page_blank(drawings, tmp_path):
+def test_a_rough_background_is_background_and_a_blank_page_is_blank(drawings, tmp_path):
     path = drawings / "03.png"
     rng = np.random.default_rng(0)
     rough = np.asarray(Image.open(path)) * (
@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_the_old_picture(drawings, tmp_path, old):
 @pytest.mark.parametrize(
     "args",
     [
-        ("denoise", "omniglot", "--memory", "a.png", "--query", "b.png", "--out", "b.png"),
+        ("denoise", "omniglot", "--memory", "a.png", "--cue", "b.png", "--out", "b.png"),
         ("denoise", "omniglot", "--memory", ".", "--out", "a.png"),
         ("generate", "omniglot", "--memory", "a.png", "b.png", "--out", "./a.png"),
         (
@@ -123,11 +123,11 @@ def test_no_picture_takes_the_place_of_what_was_read(drawings, tmp_path, args):
 
 def test_denoise(drawings, tmp_path):
     out = tmp_path / "new" / "repaired.png"
-    one = ("denoise", "omniglot", "--memory", drawings, "--query", drawings / "00.png")
+    one = ("denoise", "omniglot", "--memory", drawings, "--cue", drawings / "00.png")
     done = run(*one, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["read"]
-    assert row["query"].endswith("00.png")
+    assert row["cue"].endswith("00.png")
     assert row["confidence"] > 0.3
     picture = np.asarray(Image.open(out).convert("L"))
     assert picture.shape[0] > 7 * 56
@@ -148,10 +148,10 @@ def test_generate_and_interpolate(drawings, tmp_path, suffix):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == 7
     if suffix == "gif":
-        with Image.open(new) as film:
-            assert getattr(film, "n_frames", 1) == 9
-        with Image.open(line) as film:
-            assert getattr(film, "n_frames", 1) == 7
+        with Image.open(new) as moving:
+            assert getattr(moving, "n_frames", 1) == 9
+        with Image.open(line) as moving:
+            assert getattr(moving, "n_frames", 1) == 7
 
 
 def test_an_empty_memory_is_the_prior_and_says_so(tmp_path):
@@ -165,17 +165,27 @@ def test_an_empty_memory_is_the_prior_and_says_so(tmp_path):
     ("args", "word"),
     [
         (("denoise", "omniglot", "--memory", "nowhere"), "nothing there"),
-        (("denoise", "omniglot", "--query", "DRAWINGS"), "--memory"),
+        (("denoise", "omniglot", "--cue", "DRAWINGS"), "--memory"),
         (("denoise", "omniglot", "--out", "a.png"), "--memory"),
+        (("denoise", "omniglot", "--memory", "DRAWINGS", "--episodes", "5"), "--episodes"),
+        (("denoise", "omniglot", "--memory", "DRAWINGS", "--dataset", "glyphs"), "--dataset"),
+        (("denoise", "omniglot", "--episodes", "0"), "--episodes"),
         (("denoise", "omniglot", "--memory", "DRAWINGS/notes.txt"), "an image"),
-        (("denoise", "omniglot", "--memory", "DRAWINGS", "--iterations", "0"), "--iterations"),
-        (("denoise", "omniglot", "--memory", "DRAWINGS", "--corruption", "blok"), "block12"),
+        (("denoise", "omniglot", "--memory", "DRAWINGS", "--readings", "0"), "--readings"),
+        (("denoise", "omniglot", "--memory", "DRAWINGS", "--damage", "blok"), "block12"),
         (("denoise", "omniglot", "--memory", "DRAWINGS", "--out", "a.jpg"), ".gif"),
         (("denoise", "omniglot-vae", "--memory", "DRAWINGS"), "VAE"),
         (("denoise", "omniglott", "--memory", "DRAWINGS"), "omniglot"),
         (("generate", "omniglot", "--num", "0"), "--num"),
-        (("generate", "omniglot", "--iterations", "-1"), "iterations"),
+        (("generate", "omniglot", "--readings", "-1"), "--readings"),
         (("interpolate", "omniglot", "--memory", "DRAWINGS", "--start", "x.png"), "--end"),
+        (
+            (
+                *("interpolate", "omniglot", "--memory", "DRAWINGS", "--steps", "1"),
+                *("--start", "DRAWINGS/00.png", "--end", "DRAWINGS/01.png"),
+            ),
+            "--steps",
+        ),
         (
             (
                 *("interpolate", "omniglot", "--memory", "DRAWINGS"),

@@ -1,21 +1,19 @@
-"""Writing, iterative reading, generating and interpolating with the shipped model."""
+"""Writing, repeated reading, generating and interpolating with the shipped model."""
 
 import pytest
 import torch
 
 import kanerva
-from kanerva import KanervaError, KanervaMachine, MemoryState
+from kanerva import KanervaError, MemoryState
+from kanerva.cli.demo import draw_episodes
 from kanerva.data import load_dataset
 from kanerva.data.damage import damage
 from kanerva.evaluation.denoise import measure_denoising
-from kanerva.evaluation.showing import draw_episodes
 
 
 @pytest.fixture(scope="module")
 def machine():
-    model = kanerva.load("omniglot")
-    assert isinstance(model, KanervaMachine)
-    return model
+    return kanerva.load("omniglot")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +28,7 @@ def seeded(seed=0):
 def test_reading_repairs(machine, images):
     memory = machine.write(images)
     cues = damage(images, "block12", generator=seeded())
-    result = machine.read(cues, memory, iterations=2)
+    result = machine.read(cues, memory, num_readings=2)
     before, *after = [(x - images).abs().mean().item() for x in (cues, *result.steps)]
     assert after[1] < 0.7 * before
     assert torch.equal(result.images, result.steps[-1])
@@ -43,18 +41,19 @@ def test_reading_is_algorithm_1(machine, images):
     memory = machine.write(images)
     generator, x = seeded(5), images
     p = images
-    result = machine.read(images, memory, iterations=3, sample=True, generator=seeded(5))
+    result = machine.read(images, memory, num_readings=3, sample=True, generator=seeded(5))
     with torch.no_grad():
         for _ in range(3):
-            e = machine.encode(x)
-            q_y = machine.locate(e, memory)
+            e = machine.coder.encode(x)
+            q_y = machine.addressing.posterior(e, memory)
             y = q_y.sample(torch.randn(q_y.mean.shape, generator=generator))
-            w = machine.memory.place(y)
+            w = machine.addressing.address_for(y)
             mu = w @ memory.mean
-            shift, log_var = machine.code_net(torch.cat([e, mu], dim=-1)).chunk(2, dim=-1)
+            correction = machine.inference.code_net(torch.cat([e, mu], dim=-1))
+            shift, log_var = correction.chunk(2, dim=-1)
             log_var = 4 - torch.log1p((4 - log_var).exp())
             z = mu + shift + (log_var / 2).exp() * torch.randn(mu.shape, generator=generator)
-            p = torch.sigmoid(machine.decode(z))
+            p = torch.sigmoid(machine.coder.decode(z))
             x = (torch.rand(p.shape, generator=generator) < p).float()
     torch.testing.assert_close(result.images, p, atol=1e-3, rtol=1e-3)
 
@@ -70,7 +69,7 @@ def test_order_and_portions_do_not_matter(machine, images):
 
 def test_a_machine_knows_what_it_has_written(machine, images):
     memory = machine.write(images[0])
-    known, unknown = (machine.read(x, memory, iterations=1).confidence for x in images)
+    known, unknown = (machine.read(x, memory, num_readings=1).confidence for x in images)
     assert known.shape == (32,)
     assert (known > 0.5).all()
     assert (unknown < 0.5).float().mean() > 0.9
@@ -78,18 +77,18 @@ def test_a_machine_knows_what_it_has_written(machine, images):
 
 
 def test_an_empty_memory_reads_the_prior(machine, images):
-    result = machine.read(images[0], machine.prior_memory(), iterations=1)
+    result = machine.read(images[0], machine.prior_memory(), num_readings=1)
     assert torch.isfinite(result.images).all()
     assert result.confidence.mean() < 0.1
 
 
-def test_watching(machine, images):
+def test_each_reading_is_reported(machine, images):
     seen = []
     memory = machine.write(images[0])
-    machine.read(images[0], memory, iterations=3, watch=lambda n, x: seen.append((n, x)))
+    machine.read(images[0], memory, num_readings=3, on_reading=lambda n, x: seen.append((n, x)))
     assert [n for n, _ in seen] == [1, 2, 3]
     seen.clear()
-    new = machine.generate(memory, 4, iterations=2, watch=lambda n, x: seen.append((n, x)))
+    new = machine.generate(memory, 4, num_readings=2, on_reading=lambda n, x: seen.append((n, x)))
     assert [n for n, _ in seen] == [0, 1, 2]
     assert torch.equal(seen[-1][1], new)
 
@@ -105,8 +104,8 @@ def test_generating_is_seeded(machine, images, sample):
     assert not torch.equal(one, other)
 
 
-def test_new_images_take_after_what_was_written(machine, images):
-    """Nearer to this episode than to another."""
+def test_new_images_look_like_what_was_written(machine, images):
+    """Closer to this episode than to another."""
     new = machine.generate(machine.write(images[0]), 64, generator=seeded())
     own, other = ((new[:, None] - x).abs().flatten(2).mean(-1).amin(-1) for x in images)
     assert (own < other).float().mean() > 0.8
@@ -117,7 +116,7 @@ def test_interpolation_leads_from_one_to_the_other(machine, images):
     frames = machine.interpolate(images[0, 0], images[0, 1], memory, steps=5)
     assert frames.shape == (5, 1, 28, 28)
     for frame, end in ((frames[0], images[0, 0]), (frames[-1], images[0, 1])):
-        read = machine.read(end[None], memory, iterations=1)
+        read = machine.read(end[None], memory, num_readings=1)
         assert (frame - read.images[0]).abs().mean() < 0.05
         assert (frame - end).abs().mean() < 0.06
 
@@ -125,10 +124,10 @@ def test_interpolation_leads_from_one_to_the_other(machine, images):
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda m, x, s: m.read(x, s, iterations=0), "iterations"),
-        (lambda m, x, s: m.generate(s, 1, iterations=-1), "iterations"),
+        (lambda m, x, s: m.read(x, s, num_readings=0), "num_readings"),
+        (lambda m, x, s: m.generate(s, 1, num_readings=-1), "num_readings"),
         (lambda m, x, s: m.write(x[..., :20]), "Resize"),
-        (lambda m, x, s: m.read(x.expand(-1, -1, 3, -1, -1), s), "queries"),
+        (lambda m, x, s: m.read(x.expand(-1, -1, 3, -1, -1), s), "cues"),
         (lambda m, x, s: m.write(x * 255), "255"),
         (lambda m, x, s: m.write((x * 255).byte()), "255"),
         (lambda m, x, s: m.write(x * float("nan")), "nan"),
@@ -143,16 +142,20 @@ def test_mistakes(machine, images, call, word):
 
 def test_denoising_is_measured_against_the_clean_image(machine):
     data = load_dataset("glyphs", "test", show_progress=False)
-    result = measure_denoising(machine, data, kind="block12", episodes=4, iterations=2, batch=3)
-    assert 0.1 < result.corrupted_error < 0.16
-    assert result.errors[1] < 0.8 * result.corrupted_error
+    result = measure_denoising(
+        machine, data, kind="block12", num_episodes=4, num_readings=2, batch_size=3
+    )
+    assert 0.1 < result.cue_error < 0.16
+    assert result.errors[1] < 0.8 * result.cue_error
     assert len(result.errors) == len(result.stderrs) == 2
-    whole = measure_denoising(machine, data, kind="none", episodes=4, iterations=2, batch=3)
-    assert whole.corrupted_error == 0
+    whole = measure_denoising(
+        machine, data, kind="none", num_episodes=4, num_readings=2, batch_size=3
+    )
+    assert whole.cue_error == 0
     assert whole.recognised > 0.95 > result.recognised > 0.3
 
 
-def test_what_is_no_image_or_no_memory_is_said(machine, images):
+def test_what_is_not_an_image_or_a_memory_is_refused(machine, images):
     memory = machine.write(images[0])
     batch = machine.write(images)
     for call in (
@@ -162,7 +165,7 @@ def test_what_is_no_image_or_no_memory_is_said(machine, images):
         lambda: machine.read(images[0, :0], memory),
         lambda: machine.read(images[0], batch),
         lambda: machine.read(images[0], None),
-        lambda: machine.read(images[0], memory, iterations=1.5),
+        lambda: machine.read(images[0], memory, num_readings=1.5),
         lambda: machine.generate(memory, 0),
         lambda: machine.generate(memory, 2.5),
         lambda: machine.generate(None, 3),
