@@ -14,11 +14,12 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "tensor_file"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "json_values", "tensor_file"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
     "atomic": {"errors"},
+    "json_values": set(),
     "tensor_file": {"errors", "atomic"},
     "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
