@@ -31,7 +31,6 @@ MAY_IMPORT = {
     "evaluation": BELOW_MODELS | {"models", "data"},
     "rendering": {"errors", "checks"},
     "benchmarks": BELOW_MODELS | {"models"},
-    "json_values": set(),
     "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS
