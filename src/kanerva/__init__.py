@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kanerva.models.vae import VAE
     from kanerva.sparse import SparseMemory
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "kanerva.errors": ("JitterWarning", "KanervaError", "NotPositiveDefiniteError"),

@@ -157,7 +157,8 @@ def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
     def bind(*args: object, **options: object) -> Callable[[], None]:
         return functools.partial(command, *args, **options)
 
-    del bind.__annotations__["return"]
+    notes = command.__annotations__  # shared with `bind` by functools.wraps
+    bind.__annotations__ = {name: note for name, note in notes.items() if name != "return"}
     return bind
 
 

@@ -13,8 +13,8 @@ from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_di
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
-from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 from kanerva.models.vae import VAE
+from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 SHIPPED = ("omniglot", "omniglot-vae")
