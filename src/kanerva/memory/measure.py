@@ -1,4 +1,4 @@
-"""Samples of a memory, log-probabilities, and the KL divergence between two memories.
+"""Samples of a memory and log-probabilities under it.
 
 Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
 """
@@ -12,7 +12,7 @@ from kanerva import linalg
 from kanerva.distributions import matrix_normal
 from kanerva.memory.covariance import FullCovariance
 from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
-from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
     check_finite,
@@ -62,7 +62,7 @@ def sample_memory(
     if memory.per_column:
         columns = noise.mT.unsqueeze(-1)
         return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
-    sample = matrix_normal.sample(memory._mean, _cov_factor(memory), linalg.to_float64(noise))
+    sample = matrix_normal.sample(memory._mean, cov_factor(memory), linalg.to_float64(noise))
     return sample.to(memory.dtype)
 
 
@@ -96,53 +96,8 @@ def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     check_finite("matrix", matrix)
     if memory.per_column:
         return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
-    value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, _cov_factor(memory))
+    value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, cov_factor(memory))
     return value.to(memory.dtype)
-
-
-def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
-    """The exact divergence KL( q(M | X) || p(M) ) in nats: the cost of what was written.
-
-    The paper bounds ln p(X | M) (eq:J, eq:vlb), which leaves this term out. A bound on ln p(X)
-    would include it (section 3.4). Covariances are used in full.
-
-    Args:
-        posterior: q(M | X), the memory after writing.
-        prior: p(M), the memory before writing.
-
-    Returns:
-        The divergence of each memory in the batch, (...); zero where nothing was written.
-
-    Raises:
-        KanervaError: sizes, dtypes, devices or batches do not fit.
-
-    Example:
-        >>> import torch
-        >>> from kanerva import MemoryState, condition, memory_kl
-        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))
-        >>> memory = condition(prior, torch.eye(3)[:1], torch.tensor([[4.0, 8.0]]))
-        >>> memory_kl(memory, prior)
-        tensor(10.1931)
-        >>> memory_kl(prior, prior)
-        tensor(0.)
-
-    """
-    check_memory("posterior", posterior)
-    check_memory("prior", prior)
-    K, C = posterior.num_rows, posterior.code_size
-    fix = (
-        "Compare memories of the same sizes: pass the memory that this posterior was written into."
-    )
-    check_size("prior", prior._mean, -2, K, "the posterior's rows K", fix=fix)
-    check_size("prior", prior._mean, -1, C, "the posterior's code size C", fix=fix)
-    check_same_dtype_and_device(posterior=posterior, prior=prior)
-    broadcast_batches(posterior=posterior.batch_shape, prior=prior.batch_shape)
-    if posterior.per_column or prior.per_column:
-        return memory_kl(posterior._split_columns(), prior._split_columns()).sum(-1)
-    nats = matrix_normal.kl(
-        posterior._mean, _cov_factor(posterior), prior._mean, _cov_factor(prior)
-    )
-    return nats.to(posterior.dtype)
 
 
 def log_evidence(
@@ -214,7 +169,3 @@ def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
         )
         state = write_episode(state, block, chunk=None)
     return total
-
-
-def _cov_factor(state: MemoryState) -> Tensor:
-    return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")

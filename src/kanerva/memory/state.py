@@ -232,6 +232,11 @@ def check_memory(argument: str, value: object) -> None:
         )
 
 
+def cov_factor(state: MemoryState) -> Tensor:
+    """L with L L' = U, (..., K, K), in float64."""
+    return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
+
+
 def _float64_copy(tensor: Tensor) -> Tensor:
     """A float64 copy: later changes to the caller's tensor do not change the memory."""
     return tensor.to(linalg.WORKING_DTYPE, copy=True)
