@@ -9,6 +9,7 @@ from kanerva.memory.covariance import (
     RowCovariance,
 )
 from kanerva.memory.evidence import Evidence
+from kanerva.memory.load import load_memory
 from kanerva.memory.measure import log_evidence, log_prob, sample_memory
 from kanerva.memory.read import Prediction, predict, recall
 from kanerva.memory.state import MemoryState
@@ -26,6 +27,7 @@ __all__ = [
     "energy",
     "fill",
     "infer_weights",
+    "load_memory",
     "log_evidence",
     "log_prob",
     "memory_kl",

@@ -13,10 +13,12 @@ from kanerva import linalg
 from kanerva.memory.episode import check_weights
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
-    check_finite,
     check_float_tensor,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
     checked_noise_var,
 )
 

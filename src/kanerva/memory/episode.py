@@ -14,11 +14,13 @@ from kanerva.errors import KanervaError
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
     check_float_tensor,
-    check_not_negative,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_not_negative,
     checked_noise_var,
 )
 

@@ -15,11 +15,13 @@ from kanerva.memory.episode import checked_episode
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
     check_float_tensor,
     check_same_dtype_and_device,
     check_size,
     check_square,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
 )
 from kanerva.memory.write import (
     SufficientStatistics,

@@ -15,10 +15,12 @@ from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
     check_float_tensor,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
 )
 from kanerva.memory.write import innovation, write_episode
 

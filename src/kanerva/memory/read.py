@@ -11,7 +11,13 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.memory.episode import BLOCK_SIZE, check_weights
 from kanerva.memory.state import MemoryState
-from kanerva.memory.tensor_checks import broadcast_batches, check_finite, checked_noise_var
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    checked_noise_var,
+)
 
 
 class Prediction(NamedTuple):

@@ -12,7 +12,9 @@ from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.tensor_checks import broadcast_batches
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+)
 
 
 def condition(
