@@ -10,12 +10,15 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
+from kanerva.errors import KanervaError
 from kanerva.memory.covariance import FullCovariance
 from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
     check_float_tensor,
+    check_generator,
+    check_same_device,
     check_same_dtype_and_device,
     check_size,
 )
@@ -38,13 +41,15 @@ def sample_memory(
     Args:
         memory: the memory to draw from.
         generator: the source of randomness, on the memory's device; torch's default if None.
-        noise: standard normal numbers (..., K, C) to use instead of new ones.
+        noise: standard normal numbers (..., K, C) to use instead of new ones, of any floating-point
+            dtype; leading dimensions broadcast with those of the memory.
 
     Returns:
         One matrix for each memory of the batch, (..., K, C).
 
     Raises:
-        KanervaError: `memory` is not a `MemoryState`.
+        KanervaError: `noise` does not fit the memory or is not finite, `generator` is not a
+            `torch.Generator` on the memory's device, or both are given.
 
     Example:
         >>> import torch
@@ -58,14 +63,34 @@ def sample_memory(
     """
     check_memory("memory", memory)
     if noise is None:
+        check_generator(generator, memory.device)
         shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
         wide = linalg.WORKING_DTYPE
         noise = torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+    else:
+        _check_noise(memory, noise, generator)
     if memory.per_column:
         columns = noise.mT.unsqueeze(-1)
         return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
     sample = matrix_normal.sample(memory._mean, cov_factor(memory), linalg.to_float64(noise))
     return sample.to(memory.dtype)
+
+
+def _check_noise(memory: MemoryState, noise: Tensor, generator: torch.Generator | None) -> None:
+    """Check that given noise fits the memory, and that no other source of randomness is given."""
+    check_float_tensor("noise", noise, "(..., K, C)", min_dims=2)
+    check_size("noise", noise, -2, memory.num_rows, "the memory's rows K")
+    check_size("noise", noise, -1, memory.code_size, "the memory's code size C")
+    check_same_device(memory=memory, noise=noise)
+    broadcast_batches(memory=memory.batch_shape, noise=noise.shape[:-2])
+    check_finite("noise", noise)
+    if generator is not None:
+        raise KanervaError(
+            "generator",
+            expected="noise or a generator",
+            got="both",
+            fix="Pass one of the two: noise replaces the random numbers of a generator.",
+        )
 
 
 def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:

@@ -153,11 +153,8 @@ class HasDtypeAndDevice(Protocol):
     def device(self) -> torch.device: ...
 
 
-def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
-    """Check that all arguments have the dtype and the device of the first.
-
-    Autocast mixes dtypes on purpose, so dtypes may differ under it.
-    """
+def check_same_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
+    """Check that all arguments are on the device of the first."""
     (first_name, first), *others = arguments.items()
     for name, value in others:
         if value.device != first.device:
@@ -167,6 +164,16 @@ def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtype
                 got=str(value.device),
                 fix=fix or f"Move it: {name}.to({str(first.device)!r}).",
             )
+
+
+def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
+    """Check that all arguments have the dtype and the device of the first.
+
+    Autocast mixes dtypes on purpose, so dtypes may differ under it.
+    """
+    check_same_device(fix=fix, **arguments)
+    (first_name, first), *others = arguments.items()
+    for name, value in others:
         if value.dtype != first.dtype and not torch.is_autocast_enabled(first.device.type):
             dtype = str(first.dtype)
             raise KanervaError(
@@ -175,6 +182,28 @@ def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtype
                 got=str(value.dtype),
                 fix=fix or f"Convert it: {name}.to({dtype}).",
             )
+
+
+def check_generator(generator: object, device: torch.device) -> None:
+    """Check for a random generator on this device, or None."""
+    wanted = f"torch.Generator(device={device.type!r})"
+    if generator is None:
+        return
+    if not isinstance(generator, torch.Generator):
+        seed = generator if isinstance(generator, int) else 0
+        raise KanervaError(
+            "generator",
+            expected="a torch.Generator",
+            got=type(generator).__name__,
+            fix=f"Pass {wanted}.manual_seed({seed}).",
+        )
+    if generator.device.type != device.type:
+        raise KanervaError(
+            "generator",
+            expected=f"device {device} like the memory",
+            got=str(generator.device),
+            fix=f"Make it with {wanted}.",
+        )
 
 
 def check_square(argument: str, matrix: Tensor) -> None:

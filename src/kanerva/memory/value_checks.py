@@ -33,8 +33,9 @@ def check_finite(argument: str, tensor: Tensor) -> None:
             argument,
             expected="finite values",
             got=f"{int(bad.sum())} NaN or Inf, first at {tuple(bad.nonzero()[0].tolist())}",
-            fix="Find where they come from (torch.autograd.set_detect_anomaly helps), "
-            "or leave those items out.",
+            fix="If they come from data, leave those items out. If a network made them, its "
+            "training has diverged: go back to an earlier checkpoint and lower the learning rate "
+            "(torch.autograd.set_detect_anomaly(True) finds the first bad step).",
         )
 
 
@@ -58,6 +59,22 @@ def check_not_negative(argument: str, tensor: Tensor) -> None:
             got=f"a smallest value of {tensor.detach().min().item():g}",
             fix="Pass variances, not log-variances: log_var.exp().",
         )
+
+
+def number_like(tensor: Tensor, argument: str, number: Real) -> Tensor:
+    """A number as a tensor of no dimensions with the dtype and on the device of another tensor."""
+    try:
+        value = float(number)
+        if math.isfinite(value) and abs(value) > torch.finfo(tensor.dtype).max:
+            raise OverflowError
+    except OverflowError:
+        raise KanervaError(
+            argument,
+            expected=f"a finite number in {tensor.dtype}",
+            got="one that is too large",
+            fix=f"Pass a number below {torch.finfo(tensor.dtype).max:.3g}.",
+        ) from None
+    return tensor.new_full((), value)
 
 
 MIN_NOISE_VAR, MAX_NOISE_VAR = 1e-300, 1e300
@@ -91,10 +108,11 @@ def checked_noise_var(value: object, *, like: Tensor) -> Tensor:
 def _noise_var_error(got: str) -> KanervaError:
     return KanervaError(
         "noise_var",
-        expected="one positive finite number (or a floating-point tensor of no dimensions)",
+        expected=f"one positive number, above {MIN_NOISE_VAR:g} and below {MAX_NOISE_VAR:g} "
+        "(or a floating-point tensor of no dimensions)",
         got=got,
-        fix="Pass the variance of the noise on every code; the paper uses 1.0. "
-        "Variances of single items go into code_var.",
+        fix="Pass the variance of the noise on every code; the paper uses 1.0, and 1e-12 is nearly "
+        "no noise. Variances of single items go into code_var.",
     )
 
 
