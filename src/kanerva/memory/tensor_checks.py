@@ -84,6 +84,13 @@ def checked_device(argument: str, value: object) -> torch.device:
             got=f"the string {value!r}",
             fix=f"Pass the dtype itself: torch.{value}.",
         )
+    if isinstance(value, torch.dtype):
+        raise KanervaError(
+            argument,
+            expected="a device",
+            got=str(value),
+            fix="Pass a device such as 'cpu'; the memory decides on the dtype: memory.to(dtype).",
+        )
     try:
         if not isinstance(value, str | int | torch.device) or isinstance(value, bool):
             raise TypeError(f"{type(value).__name__} is not a device")

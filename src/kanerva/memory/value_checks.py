@@ -116,8 +116,8 @@ def _noise_var_error(got: str) -> KanervaError:
     )
 
 
-def check_positive_definite(argument: str, matrix: Tensor) -> None:
-    """Check for a symmetric (up to rounding) and positive definite matrix."""
+def check_symmetric(argument: str, matrix: Tensor) -> None:
+    """Check for a symmetric matrix, up to rounding."""
     if is_capturing_graph(matrix) or matrix.numel() == 0:
         return
     matrix = matrix.detach()
@@ -130,11 +130,18 @@ def check_positive_definite(argument: str, matrix: Tensor) -> None:
             got=f"entries that differ from their mirror image by up to {asymmetry.max().item():g}",
             fix=f"Symmetrise it: ({argument} + {argument}.mT) / 2.",
         )
-    wide = to_float64(matrix)
+
+
+def check_positive_definite(argument: str, matrix: Tensor) -> None:
+    """Check for a symmetric (up to rounding) and positive definite matrix."""
+    check_symmetric(argument, matrix)
+    if is_capturing_graph(matrix) or matrix.numel() == 0:
+        return
+    wide = to_float64(matrix.detach())
     if not is_positive_definite(wide):
         eye = f"torch.eye({matrix.shape[-1]})"
         smallest = smallest_eigenvalue(wide).min().item()
-        enough = max(-2 * smallest, 1e-6 * (largest.max().item() or 1))
+        enough = max(-2 * smallest, 1e-6 * (wide.abs().max().item() or 1))
         raise KanervaError(
             argument,
             expected="a positive definite matrix",

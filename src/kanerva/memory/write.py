@@ -161,6 +161,12 @@ def sufficient_statistics(episode: Episode) -> SufficientStatistics:
     return SufficientStatistics(gram, cross)
 
 
+def sum_of_squares(episode: Episode) -> Tensor:
+    """The sum of |z|^2 / sigma^2 over all items, (...), in float64 and without a gradient."""
+    lengths = [linalg.squared_length(block.codes.detach()) for block in episode.blocks(BLOCK_SIZE)]
+    return (torch.cat(lengths, dim=-1) / episode.noise_var.detach()).sum(-1)
+
+
 def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:
     """The posterior from sufficient statistics G = W' W / sigma^2 and H = W' Z / sigma^2.
 
