@@ -1,11 +1,16 @@
 """Errors and warnings of the package. Each message says what to do next."""
 
+import re
+
+MAX_LENGTH = 500
+"""How much of a wrong value an error shows: a whole tensor would hide the fix."""
+
 
 class KanervaError(ValueError):
     """A mistake that the caller can correct: a wrong argument, option or file.
 
-    The message has four parts, which are attributes too. Every mistake that a user of this package
-    can make raises this error, so one `except KanervaError` catches them all.
+    The message is one line and has four parts, which are attributes too. Every mistake that a user
+    of this package can make raises this error, so one `except KanervaError` catches them all.
 
     Args:
         argument: the name of the argument, option or file.
@@ -26,6 +31,7 @@ class KanervaError(ValueError):
     """
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
+        argument, expected, got, fix = map(_one_line, (argument, expected, got, fix))
         super().__init__(f"{argument}: expected {expected}, got {got}. {fix}")
         self.argument = argument
         self.expected = expected
@@ -79,3 +85,10 @@ class JitterWarning(UserWarning):
 
 def _rebuild(kind: type[KanervaError], argument: str, expected: str, got: str, fix: str):
     return kind(argument, expected=expected, got=got, fix=fix)
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks, shortened in the middle if it is very long."""
+    line = re.sub(r"\s*\n\s*", " ", text)
+    half = MAX_LENGTH // 2
+    return line if len(line) <= MAX_LENGTH else f"{line[:half]} ... {line[-half:]}"

@@ -54,3 +54,8 @@ def add_diagonal(matrix: Tensor, diagonal: Tensor) -> Tensor:
     if matrix.shape[-1] == 1:
         return matrix + diagonal[..., None]
     return matrix + torch.diag_embed(diagonal)
+
+
+def squared_length(vectors: Tensor) -> Tensor:
+    """|x|^2 of each vector (..., n), in float64."""
+    return torch.linalg.vector_norm(vectors, dim=-1, dtype=WORKING_DTYPE).square()

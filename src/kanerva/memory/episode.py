@@ -14,12 +14,15 @@ from kanerva.errors import KanervaError
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
     check_float_tensor,
-    check_not_negative,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_not_negative,
     checked_noise_var,
+    number_like,
 )
 
 BLOCK_SIZE = 4096
@@ -130,7 +133,7 @@ def _item_noise_var(
     if code_var is None:
         return noise_var.expand(1, T) if per_column else noise_var.expand(T)
     if isinstance(code_var, Real) and not isinstance(code_var, bool):
-        code_var = weights.new_full((), float(code_var))
+        code_var = number_like(weights, "code_var", code_var)
     check_float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
     assert isinstance(code_var, Tensor)
     check_same_dtype_and_device(weights=weights, code_var=code_var)

@@ -12,7 +12,9 @@ from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.tensor_checks import broadcast_batches
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+)
 
 
 def condition(
@@ -157,6 +159,12 @@ def sufficient_statistics(episode: Episode) -> SufficientStatistics:
         gram = gram + scaled @ W
         cross = cross + scaled @ Z
     return SufficientStatistics(gram, cross)
+
+
+def sum_of_squares(episode: Episode) -> Tensor:
+    """The sum of |z|^2 / sigma^2 over all items, (...), in float64 and without a gradient."""
+    lengths = [linalg.squared_length(block.codes.detach()) for block in episode.blocks(BLOCK_SIZE)]
+    return (torch.cat(lengths, dim=-1) / episode.noise_var.detach()).sum(-1)
 
 
 def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:

@@ -7,7 +7,13 @@ import torch
 from torch import Tensor
 
 from kanerva.memory.covariance.base import RowCovariance
-from kanerva.memory.tensor_checks import check_finite, check_float_tensor, check_positive
+from kanerva.memory.tensor_checks import (
+    check_float_tensor,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,12 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.memory.covariance.base import RowCovariance
 from kanerva.memory.tensor_checks import (
-    check_finite,
     check_float_tensor,
-    check_positive_definite,
     check_square,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive_definite,
 )
 
 

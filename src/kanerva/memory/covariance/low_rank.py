@@ -11,10 +11,12 @@ from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 from kanerva.memory.covariance.base import RowCovariance
 from kanerva.memory.tensor_checks import (
-    check_finite,
     check_float_tensor,
-    check_positive,
     check_same_dtype_and_device,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive,
 )
 
 
