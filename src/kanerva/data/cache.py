@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from kanerva.atomic import write_atomically
-from kanerva.data.archives import list_folder
+from kanerva.data.folder_contents import list_folder
 from kanerva.data.image_arrays import ImageArrays, split_bounds
 from kanerva.data.paths import cache_folder
 from kanerva.errors import KanervaError
@@ -78,7 +78,7 @@ def store(path: Path, whole: ImageArrays) -> None:
 
 def _fingerprint(source: Path) -> list[tuple[str, int, int]]:
     """Name, size and time of change of every file."""
-    files = list_folder(source) if source.is_dir() else [""]
+    files = list_folder(source).files if source.is_dir() else [""]
     stats = [os.stat(os.path.join(source, path) if path else source) for path in files]
     return [
         (f"{source.name}/{path}", stat.st_size, stat.st_mtime_ns)
