@@ -1,7 +1,7 @@
 """Checks of plain arguments: whole numbers, numbers in a range, one of several words, paths.
 
 Every check raises a `KanervaError` that names the argument, what was expected, what came, and a
-fix. Nothing here needs torch, so that configs and the command line can use it.
+fix. Importing this does not import torch, so that configs and the command line can use it.
 """
 
 import difflib
@@ -9,8 +9,12 @@ import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kanerva.errors import KanervaError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def check_integer(
@@ -92,3 +96,22 @@ def check_path(argument: str, value: object, *, what: str = "a file") -> Path:
             return Path(expanded)
         got, fix = f"{path!r}, a home folder that is not known", "Write the path without '~'."
     raise KanervaError(argument, expected=f"the path of {what}", got=got, fix=fix)
+
+
+def check_device(argument: str, value: object) -> "torch.device":
+    """A device that torch can use here, for example "cpu" or "cuda"."""
+    import torch
+
+    if isinstance(value, str | int | torch.device) and not isinstance(value, bool):
+        try:
+            return torch.empty(0, device=value).device
+        except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
+            problem = f" ({str(error).splitlines()[0][:100]})"
+    else:
+        problem = ""
+    raise KanervaError(
+        argument,
+        expected="a device that torch can use here",
+        got=f"{str(value)!r}{problem}",
+        fix="Pass 'cpu', or 'cuda' where torch.cuda.is_available() is true.",
+    )

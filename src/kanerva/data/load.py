@@ -12,7 +12,8 @@ from torch import Tensor
 
 from kanerva.checks import check_integer, check_one_of, check_path
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
-from kanerva.data.dataset import SPLITS, Dataset, check_likelihood
+from kanerva.data.dataset import SPLITS, Dataset
+from kanerva.data.dataset_checks import check_likelihood
 from kanerva.data.folder_contents import warn_about_skipped
 from kanerva.data.image_arrays import ImageArrays, split_bounds
 from kanerva.data.paths import (
@@ -147,6 +148,7 @@ def load_dataset(
         encoding=part.encoding,
         alphabets=_tensor(part.alphabets),
         drawers=_tensor(part.drawers),
+        source=name if name in READERS else str(where),
     )
 
 

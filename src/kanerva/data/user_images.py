@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_integer, check_path
-from kanerva.data.episodes import THRESHOLD
 from kanerva.data.folder_contents import list_images, skipped_in_words, warn_about_skipped
 from kanerva.data.image_files import FORMATS, border, open_image, to_array
 from kanerva.data.paths import FILE, FOLDER, fix_for, read_file, what_is_at
+from kanerva.data.pixels import THRESHOLD
 from kanerva.errors import KanervaError
 
 MIN_CONTRAST = 8
