@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState, infer_weights
+from kanerva.models.config import LearnedAddressConfig
 from kanerva.models.nets import mlp
 
 State = TypeVar("State")
@@ -71,8 +72,20 @@ class LearnedAddressing(Addressing[State]):
         self.table = table
         self.address_net = mlp(embedding_size, hidden_size, 2 * address_code_size)
 
+    @classmethod
+    def from_config(
+        cls, config: LearnedAddressConfig, table: AddressTable | None = None
+    ) -> "LearnedAddressing[State]":
+        """Addressing of the sizes in a config."""
+        return cls(
+            embedding_size=2 * config.code_size,
+            address_code_size=config.address_code_size,
+            hidden_size=config.hidden_size,
+            table=table,
+        )
+
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
-        """q(y|x), whatever is in the memory."""
+        """q(y|x). It does not depend on the memory."""
         return gaussian.from_parameters(self.address_net(embeddings))
 
     def address_for(self, address_codes: Tensor) -> Tensor:

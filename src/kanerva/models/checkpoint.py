@@ -23,12 +23,12 @@ OLD_NAMES = {
     "encoder.": "coder.encoder.",
     "decoder.": "coder.decoder.",
     "likelihood.": "coder.likelihood.",
-    "memory.key_net.": "inference.addressing.table.key_net.",
-    "memory.addresses": "inference.addressing.table.addresses",
-    "memory.": "inference.memory.",
-    "address_net.": "inference.addressing.address_net.",
-    "code_net.": "inference.code_net.",
-    "log_var": "inference.addressing.log_var",
+    "memory.key_net.": "access.addressing.table.key_net.",
+    "memory.addresses": "access.addressing.table.addresses",
+    "memory.": "access.memory.",
+    "address_net.": "access.addressing.address_net.",
+    "code_net.": "access.code_net.",
+    "log_var": "access.addressing.log_var",
 }
 """How parameters of schema 1 begin, and how they begin today. The first match counts."""
 
@@ -78,7 +78,7 @@ def load(
             "name",
             expected=f"a checkpoint of a {kind.__name__}",
             got=f"a {type(model).__name__} in '{name}'",
-            fix=f"Pass kind={type(model).__name__} (kanerva.VAE for a VAE).",
+            fix=f"Pass kind={type(model).__name__}, from {type(model).__module__}.",
         )
     return model
 

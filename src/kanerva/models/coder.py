@@ -26,7 +26,7 @@ class Coder(nn.Module):
         return self.encoder(flat).reshape(*images.shape[:-3], -1)
 
     def encode_both(self, images: Tensor, cues: Tensor | None) -> tuple[Tensor, Tensor]:
-        """e(x) of what is written and of what asks for it.
+        """e(x) of the images that are written, and of the images that they are read with.
 
         Both are the same, except that cues (n, ...) take the place of the first n episodes.
         """

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 from kanerva.checks import check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
-Likelihood = Literal["bernoulli", "gaussian"]
+LikelihoodName = Literal["bernoulli", "gaussian"]
 Covariance = Literal["full", "diagonal"]
 ReadingMode = Literal["mean", "sample", "distribution"]
 WritingMode = Literal["sample", "distribution"]
@@ -25,7 +25,7 @@ class CoderConfig:
     kind: ClassVar[str] = "coder"
     image_shape: tuple[int, int, int] = (1, 28, 28)
     """Channels, height, width."""
-    likelihood: Likelihood = "bernoulli"
+    likelihood: LikelihoodName = "bernoulli"
     """Distribution of a pixel: Bernoulli for ink and background, Gaussian for colour."""
     num_filters: int = 16
     """Filters of every convolution."""
@@ -59,7 +59,7 @@ class MemoryModelConfig(CoderConfig):
     noise_var: float = 1.0
     """sigma^2 of p(z|y, M)."""
     input_noise: float = 0.2
-    """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
+    """Standard deviation of the noise on the input of q(y|x) while training (appendix C)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -159,7 +159,7 @@ class TrainingStep:
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.coder.prepare(episodes, self.generator)
-        noise = self.model.draw_noise(images, self.generator)
+        noise = self.model.draw_noise(images, generator=self.generator)
         cues = None
         if self.num_damaged:
             whole = images[: self.num_damaged]

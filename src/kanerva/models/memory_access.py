@@ -1,9 +1,9 @@
-"""The inference model: how an episode is written, and how an item is read (sections 3.2 and 3.3).
+"""Access to the memory: how an episode is written, and how an item is read (sections 3.2, 3.3).
 
 Shapes: B episodes, T items, K rows, C code size, Y address code size.
 """
 
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +20,22 @@ from kanerva.models.nets import mlp
 State = TypeVar("State")
 
 
-class Inference(nn.Module, Generic[State]):
+class WrittenEpisode(NamedTuple, Generic[State]):
+    """An episode that was written, and where its items are to be read."""
+
+    state: State
+    """The memory after the episode."""
+    posterior: Gaussian
+    """q(y|x, M) of the reader, over (..., T, Y)."""
+    address: Tensor
+    """The address of a sample of it."""
+
+
+class MemoryAccess(nn.Module, Generic[State]):
     """An addressing strategy, a memory, and a network that corrects what was read.
 
-    Everything here is a function of embeddings e(x) (..., T, 2C) and of noise; nothing is drawn.
+    Everything here is a function of embeddings e(x) (..., T, 2C) and of given noise. It draws no
+    random numbers.
     """
 
     def __init__(
@@ -35,37 +47,55 @@ class Inference(nn.Module, Generic[State]):
         self.code_net = code_net
 
     def write(
-        self, embeddings: Tensor, state: State, *, address_noise: Tensor, code_noise: Tensor
+        self,
+        embeddings: Tensor,
+        addressed_by: Tensor,
+        state: State,
+        *,
+        address_noise: Tensor,
+        code_noise: Tensor,
     ) -> State:
-        """The state after an episode: at once, or item by item if addresses depend on the state."""
+        """The state after an episode: at once, or item by item if addresses depend on the state.
+
+        `embeddings` give q(z|x), which is written. `addressed_by` are the embeddings that give
+        q(y|x, M): the same, or with noise while training.
+        """
         if not self.addressing.depends_on_memory:
-            return self._write_items(embeddings, state, address_noise, code_noise)
-        parts = (part.split(1, dim=-2) for part in (embeddings, address_noise, code_noise))
-        for item, item_address_noise, item_code_noise in zip(*parts, strict=True):
-            state = self._write_items(item, state, item_address_noise, item_code_noise)
+            address = self._draw_address(addressed_by, state, address_noise)
+            return self._write_codes(embeddings, state, address, code_noise)
+        inputs = (embeddings, addressed_by, address_noise, code_noise)
+        for item in zip(*(part.split(1, dim=-2) for part in inputs), strict=True):
+            embedding, item_addressed_by, item_address_noise, item_code_noise = item
+            address = self._draw_address(item_addressed_by, state, item_address_noise)
+            state = self._write_codes(embedding, state, address, item_code_noise)
         return state
 
-    def write_and_find(
+    def write_then_address(
         self, embeddings: Tensor, addressed_by: Tensor, prior: State, noise: Noise
-    ) -> tuple[State, Gaussian, Tensor]:
-        """Write an episode, and find where to read it: the state, q(y|x, M), and the address.
+    ) -> WrittenEpisode[State]:
+        """Write an episode, then find the address to read each item from.
 
         `addressed_by` (2, B, T, 2C) are embeddings: [0] for writing, [1] for reading. Writing and
-        reading draw independent samples of y. A shared sample would tell the reader, past its KL,
-        where things were written.
+        reading draw independent samples of y. With a shared sample the reader would know where its
+        item was written without paying for it in KL( q(y|x) || p(y) ).
         """
         assert noise.address is not None
         assert noise.written_code is not None
         if self.addressing.depends_on_memory:
             state = self.write(
-                embeddings, prior, address_noise=noise.address[0], code_noise=noise.written_code
+                embeddings,
+                addressed_by[0],
+                prior,
+                address_noise=noise.address[0],
+                code_noise=noise.written_code,
             )
             posterior = self.addressing.posterior(addressed_by[1], state)
-            return state, posterior, self.addressing.address_for(posterior.sample(noise.address[1]))
+            address = self.addressing.address_for(posterior.sample(noise.address[1]))
+            return WrittenEpisode(state, posterior, address)
         both = self.addressing.posterior(addressed_by, prior)
         writing, reading = self.addressing.address_for(both.sample(noise.address)).unbind(0)
         state = self._write_codes(embeddings, prior, writing, noise.written_code)
-        return state, Gaussian(both.mean[1], both.log_var[1]), reading
+        return WrittenEpisode(state, Gaussian(both.mean[1], both.log_var[1]), reading)
 
     def read(
         self, embeddings: Tensor, address: Tensor, state: State, noise: Tensor | None
@@ -81,16 +111,15 @@ class Inference(nn.Module, Generic[State]):
         return CodePosterior(prior, *gaussian.from_parameters(correction))
 
     def prepare_to_compile(self) -> None:
-        """Mark what torch.compile must leave alone."""
+        """Keep torch.compile away from the parts that it cannot handle."""
         self.memory.prepare_to_compile()
         if self.addressing.depends_on_memory:  # states cannot cross into a compiled part
             self.write = torch.compiler.disable(self.write)  # pyright: ignore
 
-    def _write_items(
-        self, embeddings: Tensor, state: State, address_noise: Tensor, code_noise: Tensor
-    ) -> State:
-        y = self.addressing.posterior(embeddings, state).sample(address_noise)
-        return self._write_codes(embeddings, state, self.addressing.address_for(y), code_noise)
+    def _draw_address(self, embeddings: Tensor, state: State, noise: Tensor) -> Tensor:
+        """The address of a sample of q(y|x, M)."""
+        y = self.addressing.posterior(embeddings, state).sample(noise)
+        return self.addressing.address_for(y)
 
     def _write_codes(
         self, embeddings: Tensor, state: State, address: Tensor, noise: Tensor
@@ -103,7 +132,10 @@ class Inference(nn.Module, Generic[State]):
 
 
 def make_code_net(config: LearnedAddressConfig) -> nn.Sequential | None:
-    """The network of q(z|x, y, M), which starts equal to its prior; None without `bottom_up`."""
+    """The network of q(z|x, y, M); None without `bottom_up`.
+
+    At the start q has the mean of p(z|y, M) and a variance of about 1.
+    """
     if not config.bottom_up:
         return None
     code_net = mlp(3 * config.code_size, config.hidden_size, 2 * config.code_size)
