@@ -1,5 +1,7 @@
 """Writing, repeated reading, generating and interpolating with the shipped model."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -84,7 +86,9 @@ def test_confidence_falls_when_recall_fails(machine):
     items = draw_episodes(28, generator).flatten(0, 1)
     for num_written in (32, 128, 512, 800):
         written = items[:num_written]
-        memory = machine.write(written)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", kanerva.FullMemoryWarning)
+            memory = machine.write(written)
         cues = damage(written[:64], "block12", generator=generator)
         result = machine.read(cues, memory)
         distances = torch.cdist(result.images.flatten(1), written.flatten(1), p=1)
@@ -200,3 +204,10 @@ def test_what_is_not_an_image_or_a_memory_is_refused(machine, images):
     ):
         with pytest.raises(KanervaError):
             call()
+
+
+def test_an_overfull_memory_warns(machine):
+    items = draw_episodes(4, seeded()).flatten(0, 1)
+    machine.write(items[:32])  # what it was trained with: no warning
+    with pytest.warns(kanerva.FullMemoryWarning, match="full"):
+        machine.write(items)

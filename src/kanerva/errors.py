@@ -61,6 +61,25 @@ class NotPositiveDefiniteError(KanervaError):
     """
 
 
+class FullMemoryWarning(UserWarning):
+    """More was written than a memory can hold, so items overlap and recall gets worse.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> import kanerva
+        >>> from kanerva.data import render_glyphs
+        >>> km = kanerva.load("omniglot")
+        >>> images = (render_glyphs(torch.arange(200), seed=0) > 20).float()
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", kanerva.FullMemoryWarning)
+        ...     memory = km.write(images)
+        Traceback (most recent call last):
+        kanerva.errors.FullMemoryWarning: ...
+
+    """
+
+
 class JitterWarning(UserWarning):
     """Rounding made a matrix lose positive definiteness, and jitter on its diagonal repaired it.
 

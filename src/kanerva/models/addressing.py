@@ -26,6 +26,11 @@ class Addressing(nn.Module, ABC, Generic[State]):
     address_code_size: int
     """Y. The prior of y is N(0, I)."""
 
+    @property
+    def reachable_share(self) -> float:
+        """The share of the memory's K directions that addresses can reach."""
+        return 1.0
+
     @abstractmethod
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
         """q(y|x, M) from e(x) (..., T, 2C), a Gaussian over (..., T, Y)."""
@@ -83,6 +88,14 @@ class LearnedAddressing(Addressing[State]):
             hidden_size=config.hidden_size,
             table=table,
         )
+
+    @property
+    def reachable_share(self) -> float:
+        """min(S, K) / K: weights are products of keys of S entries with K addresses."""
+        if self.table is None:
+            return 1.0
+        num_rows, key_size = self.table.addresses.shape
+        return min(key_size, num_rows) / num_rows
 
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
         """q(y|x). It does not depend on the memory."""

@@ -3,6 +3,7 @@
 Shapes: B episodes, T items, K rows, C code size, Y address code size.
 """
 
+import warnings
 from typing import Generic, NamedTuple, TypeVar
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
+from kanerva.errors import FullMemoryWarning
 from kanerva.models.addressing import Addressing
 from kanerva.models.codes import CodePosterior
 from kanerva.models.config import LearnedAddressConfig
@@ -18,6 +20,8 @@ from kanerva.models.model import Noise
 from kanerva.models.nets import mlp
 
 State = TypeVar("State")
+FULL = 0.9
+"""From this share on, a memory of the shipped model loses items that were written."""
 
 
 class WrittenEpisode(NamedTuple, Generic[State]):
@@ -109,6 +113,20 @@ class MemoryAccess(nn.Module, Generic[State]):
             return CodePosterior(prior, torch.zeros_like(prior.mean), prior.log_var)
         correction = self.code_net(torch.cat([embeddings, prior.mean], dim=-1))
         return CodePosterior(prior, *gaussian.from_parameters(correction))
+
+    def warn_if_full(self, state: State) -> None:
+        """Warn where more was written than the memory can hold."""
+        fill = self.memory.fill(state)
+        if fill is None:
+            return
+        share = fill.max().item() / self.addressing.reachable_share
+        if share > FULL:
+            warnings.warn(
+                f"the memory is {share:.0%} full: items overlap and recall gets worse. Write fewer "
+                "items into one memory, or train a model with more rows (model.num_rows).",
+                FullMemoryWarning,
+                stacklevel=4,
+            )
 
     def prepare_to_compile(self) -> None:
         """Keep torch.compile away from the parts that it cannot handle."""

@@ -100,7 +100,8 @@ class MemoryModel(Model, Generic[State]):
             generator: source of the samples; torch's global one by default.
 
         Returns:
-            The memory after the images, a `MemoryState` for a Kanerva Machine.
+            The memory after the images, a `MemoryState` for a Kanerva Machine. Writing more than it
+            can hold gives a `FullMemoryWarning`.
 
         """
         self.coder.check_images("images", images)
@@ -114,9 +115,11 @@ class MemoryModel(Model, Generic[State]):
         if sample:
             address_noise.normal_(generator=generator)
             code_noise.normal_(generator=generator)
-        return self.access.write(
+        state = self.access.write(
             embeddings, embeddings, state, address_noise=address_noise, code_noise=code_noise
         )
+        self.access.warn_if_full(state)
+        return state
 
     @torch.no_grad()
     def read(

@@ -70,6 +70,10 @@ class Memory(nn.Module, ABC, Generic[State]):
         """KL( q(M|X) || p(M) ) in nats; None for a memory that is not a distribution."""
         return None
 
+    def fill(self, state: State) -> Tensor | None:
+        """How full the memory is, (...) from 0 to 1; None for one that cannot tell."""
+        return None
+
     def checked_batch_shape(self, state: State) -> torch.Size:
         """Leading dimensions of a state, or an error if it is not a state of this memory."""
         if not self.is_state(state):

@@ -13,6 +13,7 @@ from kanerva.memory import (
     FullCovariance,
     MemoryState,
     condition,
+    fill,
     memory_kl,
     predict,
     recall,
@@ -102,6 +103,10 @@ class BayesianMemory(Memory[MemoryState]):
             return None
         shape = (*batch_shape, self.config.num_rows, self.config.code_size)
         return torch.randn(shape, device=device, generator=generator)
+
+    def fill(self, state: MemoryState) -> Tensor:
+        """1 - tr(U U0^-1) / K with the learned prior's U0."""
+        return fill(state, self.initial_state(torch.Size()))
 
     def kl(self, state: MemoryState, prior: MemoryState) -> Tensor:
         return memory_kl(state, prior)
