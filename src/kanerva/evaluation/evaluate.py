@@ -109,8 +109,11 @@ def importance_bound(
 
 
 def pixel_entropy(dataset: Dataset) -> float:
-    """Nats that an image costs a model that knows only how often each pixel is ink."""
-    ink = dataset.images.double().mean(0) / 255
+    """Nats that an image costs a model that knows only how often each pixel is ink.
+
+    Pixels count as episodes show them, after binarisation.
+    """
+    ink = dataset.mean_image()
     return -(torch.xlogy(ink, ink) + torch.xlogy(1 - ink, 1 - ink)).sum().item()
 
 
