@@ -447,3 +447,68 @@ class TestFiles:
     def test_schema_1_configs_drop_what_their_model_never_used(self):
         fields = {"kind": "vae", "address_size": 6, "num_rows": 64, "code_size": 9}
         assert config_from_dict(fields) == VAEConfig(code_size=9)
+
+
+class TestMistakes:
+    """Mistakes in Python are one KanervaError each, with a fix that fits."""
+
+    @pytest.mark.parametrize(
+        ("make", "fix"),
+        [
+            (lambda images: images.bool(), "torch.float32"),
+            (lambda images: images.double(), "torch.float32"),
+            (lambda images: images.byte(), "/ 255"),
+            (lambda images: 3 * images + 1, "clamp"),
+            (lambda images: images + math.nan, "NaN"),
+            (lambda images: images[:, :0], "at least 1"),
+            (lambda images: images.numpy(), "from_numpy"),
+            (lambda images: images[0, 0], "images[None]"),
+        ],
+    )
+    def test_images(self, make, fix):
+        for model in (small(), small_vae()):
+            with pytest.raises(KanervaError, match="episodes") as caught:
+                model.elbo(make(episodes()))
+            assert fix in caught.value.fix
+
+    def test_memories_of_another_size(self):
+        images = episodes()
+        memory = small(code_size=7).write(images)
+        for call in (small().read, small().write):
+            with pytest.raises(KanervaError, match="code_size=7"):
+                call(images, memory)
+
+    @pytest.mark.parametrize("generator", [3, "cpu", torch.default_generator.get_state()])
+    def test_generators(self, generator):
+        model, images = small(), episodes()
+        memory = model.write(images)
+        for call in (
+            lambda: model.write(images, generator=generator),
+            lambda: model.read(images, memory, generator=generator),
+            lambda: model.generate(memory, 2, generator=generator),
+            lambda: model.elbo(images, generator=generator),
+            lambda: small_vae().generate(2, generator=generator),
+        ):
+            with pytest.raises(KanervaError, match="generator"):
+                call()
+
+    @pytest.mark.parametrize("name", [None, 3, "", b"omniglot", ["omniglot"]])
+    def test_names(self, name):
+        with pytest.raises(KanervaError, match="checkpoint"):
+            kanerva.load(name)
+
+    @pytest.mark.parametrize("device", ["nodevice", "cuda:99", None, 3.5, "meta"])
+    def test_devices(self, device):
+        with pytest.raises(KanervaError, match="device"):
+            kanerva.load("omniglot", device=device)
+
+    @pytest.mark.parametrize("config", [None, VAEConfig(), {}, "omniglot"])
+    def test_configs(self, config):
+        with pytest.raises(KanervaError, match="config"):
+            KanervaMachine(config)
+
+    def test_numbers_of_samples(self):
+        for model in (small(), small_vae()):
+            for num_samples in (0, -1):
+                with pytest.raises(KanervaError, match="num_samples"):
+                    model.log_importance_weights(episodes(), num_samples=num_samples)

@@ -104,7 +104,10 @@ def check_device(argument: str, value: object) -> "torch.device":
 
     if isinstance(value, str | int | torch.device) and not isinstance(value, bool):
         try:
-            return torch.empty(0, device=value).device
+            device = torch.empty(0, device=value).device
+            if device.type != "meta":
+                return device
+            problem = " (a meta tensor has no numbers)"
         except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
             problem = f" ({str(error).splitlines()[0][:100]})"
     else:

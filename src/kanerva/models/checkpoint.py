@@ -7,6 +7,7 @@ from typing import Literal, TypeVar, overload
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
@@ -87,6 +88,7 @@ def load_with_card(
     name: str | Path, *, device: str | torch.device = "cpu"
 ) -> tuple[Model, dict[str, object]]:
     """A model of any kind, and what its file says about how it was made."""
+    device = check_device("device", device)
     tensors, metadata = read_checkpoint(find_checkpoint(name))
     parameters = {key: value for key, value in tensors.items() if not key.startswith("training.")}
     card = metadata.get("card", {})
@@ -111,6 +113,13 @@ def load_memory_model(
 
 def find_checkpoint(name: str | Path) -> Path:
     """The file itself, the newest checkpoint of a run folder, or a model of the package."""
+    if not isinstance(name, str | Path) or not str(name):
+        raise KanervaError(
+            "checkpoint",
+            expected="a name or a path",
+            got=repr(name)[:80],
+            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
+        )
     path = Path(name)
     if str(name) in SHIPPED and not path.exists():
         return SHIPPED_FOLDER / f"{name}.safetensors"

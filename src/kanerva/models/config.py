@@ -7,7 +7,7 @@ the command line reads these types for its help.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypeVar, get_args
 
 from kanerva.checks import check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
@@ -145,6 +145,19 @@ CONFIGS: dict[str, type[AnyModelConfig]] = {
 }
 
 Fields = Mapping[str, object]
+ConfigT = TypeVar("ConfigT", bound=CoderConfig)
+
+
+def checked_config(config: object, kind: type[ConfigT]) -> ConfigT:
+    """The config itself, or an error if it is not of this kind."""
+    if isinstance(config, kind):
+        return config
+    raise KanervaError(
+        "config",
+        expected=f"a {kind.__name__}",
+        got=type(config).__name__,
+        fix=f"Pass {kind.__name__}(), from kanerva.models.config.",
+    )
 
 
 def config_to_dict(config: AnyModelConfig) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from kanerva.memory import MemoryState
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import ModelConfig, checked_config
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
@@ -39,6 +39,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
     """
 
     def __init__(self, config: ModelConfig) -> None:
+        config = checked_config(config, ModelConfig)
         coder = Coder(config)
         memory = BayesianMemory(config, chunk=config.chunk)
         table = AddressTable(

@@ -11,6 +11,7 @@ from torch import Tensor
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.addressing import Addressing
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
@@ -105,6 +106,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("images", images)
+        check_generator(generator, self.device)
         state = self.memory_module.initial_state(images.shape[:-4]) if memory is None else memory
         self.memory_module.check_fits(state, images.shape[:-4])
         embeddings = self.coder.encode(images)
@@ -149,6 +151,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("cues", cues)
+        check_generator(generator, self.device)
         self.memory_module.check_fits(memory, cues.shape[:-4])
         check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
         return read_repeatedly(
@@ -190,6 +193,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         check_integer("num_readings", num_readings, at_least=0, fix="8 is a good start.")
+        check_generator(generator, self.device)
         check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
         batch, likelihood = self.memory_module.checked_batch_shape(memory), self.coder.likelihood
         shape = (*batch, num_images, self.addressing.address_code_size)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyModelConfig
@@ -74,6 +75,7 @@ class Model(nn.Module, ABC):
 
         """
         self.coder.check_images("episodes", episodes)
+        check_generator(generator, self.device)
         images = self.coder.prepare(episodes, generator)
         return self(images, self.draw_noise(episodes, generator=generator))
 

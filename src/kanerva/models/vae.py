@@ -6,9 +6,10 @@ from torch import Tensor
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
-from kanerva.models.config import VAEConfig
+from kanerva.models.config import VAEConfig, checked_config
 from kanerva.models.model import Model, Noise, OnReading
 
 
@@ -33,7 +34,7 @@ class VAE(Model):
     """
 
     def __init__(self, config: VAEConfig) -> None:
-        super().__init__(Coder(config))
+        super().__init__(Coder(checked_config(config, VAEConfig)))
         self._config = config
 
     @property
@@ -67,6 +68,7 @@ class VAE(Model):
             Images (num_images, channels, H, W) between 0 and 1.
 
         """
+        check_generator(generator, self.device)
         check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
         check_integer("num_readings", num_readings, at_least=0, fix="0 feeds nothing back.")
         shape = (num_images, self.config.code_size)

@@ -80,7 +80,7 @@ class Memory(nn.Module, ABC, Generic[State]):
             raise KanervaError(
                 "memory",
                 expected="a memory that this model has written",
-                got=type(state).__name__,
+                got=repr(state)[:120],
                 fix="memory = model.write(images), or model.prior_memory() for an empty one.",
             )
         return self.batch_shape(state)

@@ -46,7 +46,8 @@ class BayesianMemory(Memory[MemoryState]):
             nn.init.normal_(self.prior_mean, std=prior_std)
 
     def is_state(self, value: object) -> bool:
-        return isinstance(value, MemoryState)
+        sizes = (self.config.num_rows, self.config.code_size)
+        return isinstance(value, MemoryState) and (value.num_rows, value.code_size) == sizes
 
     def initial_state(self, batch_shape: torch.Size) -> MemoryState:
         """p(M): learned mean R0, learned covariance U0 = S (0.1 I + 0.9 G G') S, or S^2.
