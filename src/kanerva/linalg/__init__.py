@@ -10,7 +10,6 @@ There is no explicit inverse here, only triangular solves.
 
 from kanerva.linalg.factors import (
     cholesky,
-    is_capturing_graph,
     is_positive_definite,
     log_det,
     rounded_covariance,
@@ -35,16 +34,27 @@ from kanerva.linalg.spectrum import (
     split_leading_directions,
     square_root,
 )
+from kanerva.linalg.values import (
+    any_true,
+    is_capturing_graph,
+    is_differentiating,
+    is_transforming,
+    numbers,
+)
 
 __all__ = [
     "WORKING_DTYPE",
     "add_diagonal",
     "add_diagonal_",
+    "any_true",
     "cholesky",
     "concatenate_columns",
     "is_capturing_graph",
+    "is_differentiating",
     "is_positive_definite",
+    "is_transforming",
     "log_det",
+    "numbers",
     "rounded_covariance",
     "smallest_eigenvalue",
     "solve",

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from kanerva.linalg.values import is_transforming
+
 WORKING_DTYPE = torch.float64
 """The dtype of all the memory's algebra."""
 
@@ -31,7 +33,8 @@ def subtract_product(value: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 def add_diagonal_(product: Tensor, diagonal: Tensor) -> Tensor:
     """product + diag(diagonal). Overwrites `product` if the shapes allow it; use the result."""
-    if diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]:
+    fits = diagonal.dim() == 1 or diagonal.shape[:-1] == product.shape[:-2]
+    if fits and not is_transforming():
         product.diagonal(dim1=-2, dim2=-1).add_(diagonal)
         return product
     return add_diagonal(product, diagonal)

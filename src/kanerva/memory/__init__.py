@@ -1,5 +1,6 @@
 """A Bayesian memory: exact algebra as pure functions on immutable states. It needs no network."""
 
+from kanerva.memory import tree as _tree  # noqa: F401  tells torch.func about memories
 from kanerva.memory.address import energy, infer_weights
 from kanerva.memory.compare import fill, memory_kl
 from kanerva.memory.covariance import (

@@ -109,7 +109,7 @@ def _fill(posterior: MemoryState, prior: MemoryState) -> Tensor:
 
 
 def _check_fill(share: Tensor) -> None:
-    lowest = share.detach().min().item() if share.numel() else 0.0
+    lowest = linalg.numbers(share).min().item() if share.numel() else 0.0
     if lowest < -FILL_TOLERANCE:
         raise KanervaError(
             "posterior",

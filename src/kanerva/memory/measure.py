@@ -63,10 +63,7 @@ def sample_memory(
     """
     check_memory("memory", memory)
     if noise is None:
-        check_generator(generator, memory.device)
-        shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
-        wide = linalg.WORKING_DTYPE
-        noise = torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+        noise = _draw_noise(memory, generator)
     else:
         _check_noise(memory, noise, generator)
     if memory.per_column:
@@ -74,6 +71,23 @@ def sample_memory(
         return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
     sample = matrix_normal.sample(memory._mean, cov_factor(memory), linalg.to_float64(noise))
     return sample.to(memory.dtype)
+
+
+def _draw_noise(memory: MemoryState, generator: torch.Generator | None) -> Tensor:
+    check_generator(generator, memory.device)
+    shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
+    wide = linalg.WORKING_DTYPE
+    try:
+        return torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+    except RuntimeError as error:
+        if "randomness" not in str(error):
+            raise
+        raise KanervaError(
+            "noise",
+            expected="noise, or a vmap that says what random numbers are",
+            got="neither",
+            fix="Pass vmap(..., randomness='different'), or noise=torch.randn(K, C) drawn outside.",
+        ) from None
 
 
 def _check_noise(memory: MemoryState, noise: Tensor, generator: torch.Generator | None) -> None:

@@ -82,7 +82,7 @@ class Prediction(NamedTuple):
         check_finite("var", var)
         check_positive("var", var)
         std = var.sqrt() if var.dim() == mean.dim() else var.sqrt()[..., None]
-        check = None if not linalg.is_capturing_graph(mean) else False
+        check = False if linalg.is_capturing_graph(mean) or linalg.is_transforming() else None
         entries = Normal(mean, std.expand_as(mean), validate_args=check)
         return Independent(entries, 1, validate_args=check)
 
@@ -165,7 +165,8 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     R = state._mean
     needs_grad = torch.is_grad_enabled() and (weights.requires_grad or R.requires_grad)
     few = weights.shape[-2] <= BLOCK_SIZE
-    if few or needs_grad or weights.dtype == linalg.WORKING_DTYPE:
+    plain = needs_grad or linalg.is_transforming()
+    if few or plain or weights.dtype == linalg.WORKING_DTYPE:
         return (linalg.to_float64(weights) @ R).to(state.dtype)
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)

@@ -150,30 +150,30 @@ def why_impossible(
     gram, cross = gram.detach(), cross.detach()
     slack = ROUNDING_TOLERANCE * K * largest.gram
     if not linalg.is_positive_definite(_shifted(gram, slack)):
-        lowest = linalg.smallest_eigenvalue(gram).min().item()
+        lowest = linalg.numbers(linalg.smallest_eigenvalue(gram)).min().item()
         return f"a negative eigenvalue of W' W, {lowest:.3g}"
     if count == 0:
         for part, scale in ((gram, largest.gram), (cross, largest.cross)):
             left = _largest(part)
-            if bool((left > ROUNDING_TOLERANCE * K * scale).any()):
-                return f"no items, but evidence of up to {left.max().item():.3g}"
+            if linalg.any_true(left > ROUNDING_TOLERANCE * K * scale):
+                return f"no items, but evidence of up to {linalg.numbers(left).max().item():.3g}"
     if squares is None:
         return None
     rest = squares + ROUNDING_TOLERANCE * largest.squares
-    if bool((rest < 0).any()):
-        return f"codes with a sum of squares of {squares.min().item():.3g}"
+    if linalg.any_true(rest < 0):
+        return f"codes with a sum of squares of {linalg.numbers(squares).min().item():.3g}"
     factor = linalg.cholesky(_shifted(gram, 2 * slack), name="W' W of the evidence")
     needed = linalg.solve_lower(factor, cross).square().sum((-2, -1)).sqrt()
     scale = torch.where(largest.gram > 0, largest.gram, 1).sqrt()
     rounding = math.sqrt(ROUNDING_TOLERANCE * C / 2) * largest.cross / scale
-    if bool(((needed > rest.sqrt() + rounding) & needed.isfinite()).any()):
+    if linalg.any_true((needed > rest.sqrt() + rounding) & needed.isfinite()):
         return "codes that do not belong to the weights"
     return None
 
 
 def finite_or_none(squares: Tensor) -> Tensor | None:
     """Sums of squares, or None if they are too large for floating point: only checks need them."""
-    finite = linalg.is_capturing_graph(squares) or bool(squares.isfinite().all())
+    finite = linalg.is_capturing_graph(squares) or not linalg.any_true(~squares.isfinite())
     return squares if finite else None
 
 

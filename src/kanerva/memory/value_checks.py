@@ -2,7 +2,8 @@
 
 Each check raises a `KanervaError` that names the argument, what was expected, what came, and a fix.
 While a CUDA graph is captured or a function is compiled there are no values yet, and nothing is
-checked. Checks of shapes, dtypes and devices are in `kanerva.memory.tensor_checks`.
+checked. Inside transforms of `torch.func` everything is checked. Checks of shapes, dtypes and
+devices are in `kanerva.memory.tensor_checks`.
 """
 
 import math
@@ -14,8 +15,10 @@ from torch import Tensor
 from kanerva.errors import KanervaError
 from kanerva.linalg import (
     WORKING_DTYPE,
+    any_true,
     is_capturing_graph,
     is_positive_definite,
+    numbers,
     smallest_eigenvalue,
     to_float64,
 )
@@ -25,9 +28,9 @@ from kanerva.memory.tensor_checks import check_float_tensor
 def check_finite(argument: str, tensor: Tensor) -> None:
     """Check that there is no NaN and no infinity."""
     # One cheap pass: if a sum is finite, everything in it is.
-    if is_capturing_graph(tensor) or math.isfinite(tensor.detach().sum().item()):
+    if is_capturing_graph(tensor) or math.isfinite(numbers(tensor).sum().item()):
         return
-    bad = ~tensor.isfinite()
+    bad = ~numbers(tensor).isfinite()
     if bad.any():
         raise KanervaError(
             argument,
@@ -41,22 +44,22 @@ def check_finite(argument: str, tensor: Tensor) -> None:
 
 def check_positive(argument: str, tensor: Tensor) -> None:
     """Check that all values are above zero."""
-    if not is_capturing_graph(tensor) and not bool((tensor > 0).all()):
+    if not is_capturing_graph(tensor) and any_true(~(tensor > 0)):
         raise KanervaError(
             argument,
             expected="positive values",
-            got=f"a smallest value of {tensor.detach().min().item():g}",
+            got=f"a smallest value of {numbers(tensor).min().item():g}",
             fix="A variance is above zero: pass exp or softplus of an unbounded parameter.",
         )
 
 
 def check_not_negative(argument: str, tensor: Tensor) -> None:
     """Check that no value is below zero."""
-    if not is_capturing_graph(tensor) and not bool((tensor >= 0).all()):
+    if not is_capturing_graph(tensor) and any_true(~(tensor >= 0)):
         raise KanervaError(
             argument,
             expected="values of at least zero",
-            got=f"a smallest value of {tensor.detach().min().item():g}",
+            got=f"a smallest value of {numbers(tensor).min().item():g}",
             fix="Pass variances, not log-variances: log_var.exp().",
         )
 
@@ -100,8 +103,11 @@ def checked_noise_var(value: object, *, like: Tensor) -> Tensor:
     else:
         got = f"shape {tuple(value.shape)}, {value.dtype}" if isinstance(value, Tensor) else value
         raise _noise_var_error(str(got))
-    if not is_capturing_graph(scalar) and not MIN_NOISE_VAR < scalar.item() < MAX_NOISE_VAR:
-        raise _noise_var_error(str(scalar.item()))
+    if not is_capturing_graph(scalar):
+        value = numbers(scalar)  # more than one inside vmap
+        fits = (value > MIN_NOISE_VAR) & (value < MAX_NOISE_VAR)
+        if not fits.all():
+            raise _noise_var_error(str(value[~fits][0].item()))
     return scalar
 
 
@@ -123,11 +129,12 @@ def check_symmetric(argument: str, matrix: Tensor) -> None:
     matrix = matrix.detach()
     largest = matrix.abs().amax((-2, -1))
     asymmetry = (matrix - matrix.mT).abs().amax((-2, -1))
-    if bool((asymmetry > 1000 * torch.finfo(matrix.dtype).eps * largest).any()):
+    if any_true(asymmetry > 1000 * torch.finfo(matrix.dtype).eps * largest):
+        most = numbers(asymmetry).max().item()
         raise KanervaError(
             argument,
             expected="a symmetric matrix",
-            got=f"entries that differ from their mirror image by up to {asymmetry.max().item():g}",
+            got=f"entries that differ from their mirror image by up to {most:g}",
             fix=f"Symmetrise it: ({argument} + {argument}.mT) / 2.",
         )
 
@@ -140,8 +147,8 @@ def check_positive_definite(argument: str, matrix: Tensor) -> None:
     wide = to_float64(matrix.detach())
     if not is_positive_definite(wide):
         eye = f"torch.eye({matrix.shape[-1]})"
-        smallest = smallest_eigenvalue(wide).min().item()
-        enough = max(-2 * smallest, 1e-6 * (wide.abs().max().item() or 1))
+        smallest = numbers(smallest_eigenvalue(wide)).min().item()
+        enough = max(-2 * smallest, 1e-6 * (numbers(wide).abs().max().item() or 1))
         raise KanervaError(
             argument,
             expected="a positive definite matrix",

@@ -36,6 +36,10 @@ def condition(
         R      <- R + Sigma_c' Sigma_z^-1 Delta
         U      <- U - Sigma_c' Sigma_z^-1 Sigma_c
 
+    Leading dimensions are the fast way to many memories. Transforms of `torch.func` (vmap, grad,
+    jacrev, jacfwd) work on all functions of the memory, with the same checks; a `MemoryState` may
+    go into them and come out.
+
     Args:
         prior: the memory to write into, of any batch shape. Pass the result of an earlier write to
             continue it.
