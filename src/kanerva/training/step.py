@@ -63,8 +63,6 @@ class TrainingStep:
     ) -> None:
         parallel = parallel or Parallel(device)
         self.half = config.precision == "bfloat16"
-        if device.type == "cuda":
-            torch.backends.cudnn.benchmark = True
         self.model = model
         self.sampler = sampler
         self.config = config
