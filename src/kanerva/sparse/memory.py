@@ -144,7 +144,7 @@ class SparseMemory:
 
     @property
     def addresses(self) -> Tensor:
-        """The fixed addresses, A in the paper.
+        """The K fixed addresses as bits, (K, D) of bool; A in the paper.
 
         Returns:
             (K, D), bool.

@@ -7,7 +7,7 @@ from kanerva.checks import check_integer
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a sparse distributed memory: K addresses of D bits, and the radius of a cue.
+    """Three numbers that its theory needs: K addresses, D bits, and the radius tau of activation.
 
     A cue activates all addresses within this Hamming distance (appendix B of the paper,
     app:review, where the radius is called tau).

@@ -55,7 +55,7 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def dense(self) -> Tensor:
-        """U as a matrix.
+        """The row covariance U as a full matrix (..., K, K).
 
         Returns:
             U, (..., K, K).
@@ -135,7 +135,7 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Apply a function to each tensor: to convert, to move or to detach them.
+        """The same covariance with a function applied to its tensors: to convert, move or detach.
 
         Args:
             function: takes a tensor and returns a tensor of the same shape.
