@@ -26,6 +26,7 @@ def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
     """Write the file whole or not at all: a temporary file, fsync, rename."""
+    _check_replaceable(path)
     contents = {name: _own_copy(tensor) for name, tensor in tensors.items()}
     words = {name: json.dumps(value) for name, value in metadata.items()}
     words["schema"] = str(SCHEMA)
@@ -71,14 +72,16 @@ def read_tensor_file(
 
 def checked_path(path: object) -> Path:
     """The name of a file as a `Path`."""
-    if isinstance(path, str | os.PathLike) and str(path) and "\0" not in str(path):
+    name = str(path)
+    is_unicode = name.encode(errors="replace").decode() == name
+    if isinstance(path, str | os.PathLike) and name and is_unicode and "\0" not in name:
         return Path(path)
-    got = "a name with a zero byte in it" if "\0" in str(path) else repr(path)
+    got = "a name with a zero byte in it" if "\0" in name else repr(path)
     raise KanervaError(
         "path",
         expected="the name of a file, as a string or a Path",
         got=got if isinstance(path, str | os.PathLike) else type(path).__name__,
-        fix="Pass a name such as 'memory.safetensors'.",
+        fix="Pass a name in Unicode, such as 'memory.safetensors'.",
     )
 
 
@@ -102,6 +105,21 @@ def _check_plain_file(path: Path, what: str) -> None:
     if got is not None:
         raise KanervaError(
             what, expected="a file that can be read", got=f"{got}: '{path}'", fix=fix
+        )
+
+
+def _check_replaceable(path: Path) -> None:
+    """Check that no device or pipe is there, which the new file would replace."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return  # there is nothing, or writing will say what is wrong
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise KanervaError(
+            "path",
+            expected="a file that can be replaced",
+            got=f"not a plain file: '{path}'",
+            fix="Choose another name.",
         )
 
 
