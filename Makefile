@@ -1,11 +1,12 @@
 # Two commands do everything on a machine that has only Python: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-# Ready when its stamp is newer than what it was made from.
+# An environment is ready when its stamp is newer than the files it was made from.
 READY := .venv/ready
 DEV_READY := .venv/dev-ready
+CODE := src tests experiments examples docs
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format docs bench clean
 
 demo: $(READY)
 	$(BIN)/kanerva demo
@@ -14,20 +15,25 @@ test: $(DEV_READY)
 	$(BIN)/pytest
 
 check: $(DEV_READY)
-	$(BIN)/ruff format --check src tests experiments
-	$(BIN)/ruff check src tests experiments
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/pyright
 	$(BIN)/pytest
 
 format: $(DEV_READY)
-	$(BIN)/ruff format src tests experiments
-	$(BIN)/ruff check --fix src tests experiments
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+# The documentation as a folder of pages that open without a server: site/index.html.
+docs: $(DEV_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "documentation: site/index.html"
 
 bench: $(READY)
 	$(BIN)/kanerva bench
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis runs
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis runs site
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -1,12 +1,12 @@
-"""Do samples take after what was written? A classifier of characters counts (fig. prior-samples).
+"""Do samples look like what was written? A classifier of characters counts (fig. prior-samples).
 
-    PYTHONPATH=experiments python experiments/samples.py OUT [--data data]
+    python experiments/samples.py OUT [--data-folder data]
 
 A small convolutional network learns all characters from the training drawers. Then episodes of 32
-test images from 2, 4 or 12 classes are written, images are generated, and after 0, 2, 4, 6, 8
-readings we count those that the network puts into the written classes. The VAE's samples are fed
-back as often and counted against the same classes; real test images of these classes show what the
-network can do.
+test images from 2, 4 or 12 classes are written, and images are generated. After 0, 2, 4, 6 and 8
+readings we count the images that the network puts into the written classes. The VAE's samples are
+fed back as often, and are counted against the same classes. Real test images of these classes show
+what the network can do.
 """
 
 import argparse
@@ -22,29 +22,31 @@ from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.vae import VAE
 
-ITERATIONS = (0, 2, 4, 6, 8)
+READINGS = (0, 2, 4, 6, 8)
 CLASSES = (2, 4, 12)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--data-folder", type=Path, default=Path("data"))
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--num", type=int, default=32, help="samples of each episode")
+    parser.add_argument("--num", type=int, default=32, help="samples after each episode")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train, test = (
-        load_dataset("omniglot", split, data_folder=options.data, show_progress=False).to(device)
+        load_dataset("omniglot", split, data_folder=options.data_folder, show_progress=False).to(
+            device
+        )
         for split in ("train", "test")
     )
     classifier = learn(train, options.epochs, device)
     accuracy = correct(classifier, test)
     print(f"classifier: {accuracy:.3f} of the test drawers' images", flush=True)
-    machine, vae = load("omniglot", device=device), load("omniglot-vae", device=device)
-    assert isinstance(machine, KanervaMachine)
-    assert isinstance(vae, VAE)
+    machine = load("omniglot", device=device)
+    vae = load("omniglot-vae", kind=VAE, device=device)
+    classes: dict[int, dict[str, dict[str, list[float]]]] = {}
     results = {
         "what": "Share of samples that a classifier puts into the classes that were written",
         "command": f"python experiments/samples.py OUT --epochs {options.epochs}",
@@ -52,17 +54,18 @@ def main() -> None:
         "classifier_accuracy": accuracy,
         "episodes": options.episodes,
         "samples_each": options.num,
-        "iterations": ITERATIONS,
-        "classes": {},
+        "readings": READINGS,
+        "classes": classes,
     }
     for num_classes in CLASSES:
         shares = count(machine, vae, classifier, test, num_classes, options.episodes, options.num)
-        results["classes"][num_classes] = shares
+        classes[num_classes] = shares
         print(num_classes, json.dumps(shares), flush=True)
     (options.out / "samples.json").write_text(json.dumps(results, indent=1))
 
 
 def network(num_classes: int) -> nn.Sequential:
+    """Three convolutions and a linear layer, for images of 28 x 28."""
     layers: list[nn.Module] = []
     channels = 1
     for width in (64, 128, 256):
@@ -77,12 +80,12 @@ def network(num_classes: int) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def learn(train: Dataset, epochs: int, device: torch.device) -> nn.Sequential:
-    """Cross-entropy on shifted, turned and stretched images; Adam with a falling rate."""
+def learn(train: Dataset, num_epochs: int, device: torch.device) -> nn.Sequential:
+    """Train on shifted, turned and stretched images: cross-entropy, Adam with a falling rate."""
     torch.manual_seed(0)
     model = network(len(train.class_names)).to(device)
     batch, size = 256, len(train)
-    steps = epochs * (size // batch)
+    steps = num_epochs * (size // batch)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
     for _ in range(steps):
@@ -97,7 +100,7 @@ def learn(train: Dataset, epochs: int, device: torch.device) -> nn.Sequential:
 
 
 def moved(images: Tensor) -> Tensor:
-    """Each image under its own small affine map."""
+    """Move each image by a small random affine map of its own."""
     num = len(images)
     angle = 0.25 * torch.randn(num, device=images.device)
     stretch = torch.exp(0.1 * torch.randn(2, num, device=images.device))
@@ -113,6 +116,7 @@ def moved(images: Tensor) -> Tensor:
 
 @torch.no_grad()
 def correct(classifier: nn.Module, test: Dataset) -> float:
+    """Share of images whose class is found."""
     found = torch.cat(
         [classifier((part > 20).float()).argmax(-1) for part in test.images.split(500)]
     )
@@ -126,14 +130,14 @@ def count(
     classifier: nn.Module,
     test: Dataset,
     num_classes: int,
-    episodes: int,
-    num: int,
+    num_episodes: int,
+    num_samples: int,
 ) -> dict[str, dict[str, list[float]]]:
     """Means and standard errors over episodes, for both models and for real images."""
     sampler = EpisodeSampler(test, num_items=32, num_classes=num_classes)
     generator = torch.Generator(test.images.device).manual_seed(0)
     shares: dict[str, list[list[float]]] = {"kanerva": [], "vae": [], "real": []}
-    for _ in range(episodes):
+    for _ in range(num_episodes):
         images, labels = (part[0] for part in sampler.sample_labelled(1, generator=generator))
         written = labels.unique()
 
@@ -141,12 +145,22 @@ def count(
             found = classifier((samples > 0.5).float()).argmax(-1)
             return torch.isin(found, written).float().mean().item()
 
-        options = {"iterations": max(ITERATIONS), "generator": generator}
         steps: dict[int, Tensor] = {}
-        machine.generate(machine.write(images), num, watch=steps.__setitem__, **options)
-        shares["kanerva"].append([share(steps[number]) for number in ITERATIONS])
-        vae.generate(num, watch=steps.__setitem__, **options)
-        shares["vae"].append([share(steps[number]) for number in ITERATIONS])
+        machine.generate(
+            machine.write(images),
+            num_samples,
+            num_readings=max(READINGS),
+            generator=generator,
+            on_reading=steps.__setitem__,
+        )
+        shares["kanerva"].append([share(steps[number]) for number in READINGS])
+        vae.generate(
+            num_samples,
+            num_readings=max(READINGS),
+            generator=generator,
+            on_reading=steps.__setitem__,
+        )
+        shares["vae"].append([share(steps[number]) for number in READINGS])
         shares["real"].append([share(images)])
     report = {}
     for name, rows in shares.items():

@@ -1,85 +1,196 @@
-"""README and docs: their code runs, their file map is true, their labels exist."""
+"""README and docs: their code runs, their commands parse, and what they name exists."""
 
 import contextlib
 import io
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+from kanerva.cli.commands import COMMANDS, GROUPS, parse
+from kanerva.training.recipes import RECIPES
+from pages import PAGES, README, ROOT, blocks, commands, name_of, shown_commands, without_blocks
+
+EVERYWHERE = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "src/kanerva/shipped/README.md"]
 
 
-def blocks(text: str, language: str) -> list[str]:
-    """Fenced blocks of a language; "" for those that show output."""
-    fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return [body for name, body in fences if name == language]
-
-
-def test_readme_code_runs_and_prints_what_it_shows():
-    code = blocks(README, "python")
-    assert len(code) >= 5
+def call(words: list[str]) -> str:
+    """What a command prints."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec("\n".join(code), {})  # one session, as a reader would paste it
-    assert printed.getvalue() in blocks(README, "")
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        parse(words)()
+    return printed.getvalue()
 
 
-def test_readme_shows_what_the_demo_prints():
-    from kanerva.evaluation.showing import show
-
-    story = show(seed=0).story
-    (shown,) = [block for block in blocks(README, "") if block.startswith("bound: ")]
-    for line in shown.splitlines():
-        assert line in story
+# -- code and commands -----------------------------------------------------------------------------
 
 
-def test_readme_commands_exist():
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.kind == "python" for b in blocks(page))], ids=name_of
+)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The blocks of a page in order, as a reader would paste them; output that follows is true."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
+    for block in blocks(page):
+        if block.kind == "python":
+            stream = io.StringIO()
+            with contextlib.redirect_stdout(stream):
+                exec(compile(block.body, name_of(page), "exec"), names)
+            printed = stream.getvalue()
+        elif block.kind == "sh run":
+            printed = "".join(call(words) for words in commands(block.body))
+        elif block.kind == "" and block.follows:
+            assert block.body == printed
+
+
+def test_few_blocks_are_not_run():
+    skipped = [block for page in PAGES for block in blocks(page) if block.kind == "python notest"]
+    assert len(skipped) <= 2
+    assert sum(block.kind == "python" for page in PAGES for block in blocks(page)) >= 30
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if shown_commands(page)], ids=name_of)
+def test_commands_parse(page: Path, capsys: pytest.CaptureFixture[str]):
+    for words in shown_commands(page):
+        code = 0
+        try:
+            parse(words)
+        except SystemExit as end:  # --help ends with 0
+            code = end.code
+        assert not code, f"kanerva {' '.join(words)}: {capsys.readouterr().err}"
+
+
+def test_commands_outside_pages_with_code_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Blocks marked "sh run" on pages that have no Python."""
+    monkeypatch.chdir(tmp_path)
+    for page in PAGES:
+        if not any(block.kind == "python" for block in blocks(page)):
+            for block in blocks(page):
+                if block.kind == "sh run":
+                    for words in commands(block.body):
+                        call(words)
+
+
+def test_quick_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import torch
+    from PIL import Image
+
+    from kanerva.data import render_glyphs
+
+    monkeypatch.chdir(tmp_path)
+    Path("drawings").mkdir()
+    drawn = [image.numpy() for image in 255 - render_glyphs(torch.arange(11), seed=0)[:, 0]]
+    for number, pixels in enumerate(drawn[:8]):
+        Image.fromarray(pixels).save(f"drawings/{number}.png")
+    for name, pixels in zip(("torn", "a", "b"), drawn[8:], strict=True):
+        Image.fromarray(pixels).save(f"{name}.png")
+    quick = [
+        words
+        for words in shown_commands(README)
+        if "--help" not in words
+        and (
+            words[0] in ("demo", "generate", "interpolate", "data")
+            or words[:2] == ["denoise", "omniglot"]
+        )
+    ]
+    assert len(quick) >= 6
+    for words in quick:
+        call(words)
+    for made in ("runs/demo.png", "repaired.png", "new.gif", "line.gif"):
+        assert Path(made).stat().st_size > 500
+
+
+def test_what_the_demo_prints_is_shown(tmp_path: Path):
+    printed = call(["demo", "--picture", str(tmp_path / "demo.png")]).splitlines()
+    shown = [b.body for page in PAGES for b in blocks(page) if b.body.startswith("bound: ")]
+    assert len(shown) >= 2
+    for line in "".join(shown).splitlines():
+        assert line in printed
+
+
+# -- what pages name -------------------------------------------------------------------------------
+
+
+def test_readme_is_short_and_complete():
+    text = README.read_text()
+    assert len(text.splitlines()) <= 200
+    assert re.findall(r"!\[.+\]\((.+)\)", text) == ["docs/images/demo.png"]
+    assert {words[0] for words in shown_commands(README)} == {*COMMANDS, *GROUPS}
+    for number in ("30.3", "68.3", "96.1", "1,315", "1,345"):
+        assert number in text
+
+
+def test_make_targets_exist():
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for command in re.findall(r"make ([a-z]+)", README):
-        assert command in targets
+    for page in EVERYWHERE:
+        for target in re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", page.read_text(), re.MULTILINE):
+            assert "".join(target) in targets, name_of(page)
 
 
-def test_file_map_is_true():
-    mapped = set(re.findall(r"^\| `([^`]+\.py)` \|", README, re.MULTILINE))
-    listing = subprocess.run(
-        [
-            "git",
-            "ls-files",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "src",
-            "tests",
-            "experiments",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    if listing.returncode:
-        pytest.skip("not a git checkout")
-    files = {name for name in listing.stdout.splitlines() if name.endswith(".py")}
-    trivial = {name for name in files if name.endswith("__init__.py")} | {"tests/conftest.py"}
-    assert mapped - files == set(), "mapped, but not there"
-    assert files - mapped - trivial == set(), "there, but not mapped"
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_exist(name: str):
+    """Links of the files that are not part of the site; the site checks its own."""
+    for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", without_blocks(ROOT / name)):
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("page", EVERYWHERE, ids=name_of)
+def test_files_that_are_named_exist(page: Path):
+    folders = "results|experiments|src|tests|examples|docs"
+    for path in re.findall(
+        rf"[`\s]((?:{folders})/[\w./-]*\w\.\w+|(?:{folders})/[\w./-]*/)", page.read_text()
+    ):
+        assert (ROOT / path).exists(), path
+
+
+def test_readme_names_every_folder():
+    table = README.read_text().split("## Folders")[1]
+    named = set(re.findall(r"`(?:src/kanerva/)?(\w+)`", table))
+    package = ROOT / "src" / "kanerva"
+    parts = {path.name for path in package.iterdir() if path.is_dir() and any(path.iterdir())}
+    parts -= {"__pycache__"}
+    outside = {"docs", "examples", "experiments", "results", "tests"}
+    assert named == parts | outside
+
+
+def test_recipes_are_listed():
+    table = (ROOT / "docs" / "reference" / "recipes.md").read_text()
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(RECIPES)
+
+
+def test_every_command_has_its_help():
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    documented = {words.split()[0] for words in re.findall(r"^%help (\S.*)$", page, re.MULTILINE)}
+    assert documented == {*COMMANDS, *GROUPS}
+
+
+# -- equations -------------------------------------------------------------------------------------
+
+EQUATIONS = (ROOT / "docs" / "equations.md").read_text()
 
 
 def test_equation_labels_are_in_the_code():
-    table = (ROOT / "docs" / "equations.md").read_text()
     source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
-    labels = set(re.findall(r"`((?:eq|sec|app|fig):[\w-]+)`", table))
+    labels = set(re.findall(r"`((?:eq|sec|app|fig):[\w-]+)`", EQUATIONS))
     assert {"eq:update-first", "eq:update-last", "eq:sigma_matrix", "eq:dist-posterior"} <= labels
     for label in labels:
         assert label in source, label
 
 
 def test_equation_table_names_what_exists():
-    table = (ROOT / "docs" / "equations.md").read_text()
-    for name in re.findall(
-        r"`((?:memory|models|distributions|evaluation|sparse|tests)/[^`]+\.py)`", table
-    ):
-        root = ROOT if name.startswith("tests/") else ROOT / "src" / "kanerva"
-        assert list(root.glob(name)), name
+    """Each cell `FILE.py`: `name`, `name` says where something is."""
+    pattern = r"`((?:\w+/)+[\w*]+\.py)`(?:: ((?:`[^`]+`(?:, )?(?: \([^)]*\)(?:, )?)?)+))?"
+    found = re.findall(pattern, EQUATIONS)
+    assert len(found) >= 25
+    for name, members in found:
+        root = ROOT if name.startswith(("tests/", "experiments/")) else ROOT / "src" / "kanerva"
+        files = list(root.glob(name))
+        assert files, name
+        source = "\n".join(file.read_text() for file in files)
+        for member in re.findall(r"`([^`]+)`", members):
+            last = member.split("(")[0].split(".")[-1]
+            assert re.search(rf"(?:def|class) {last}\b|^\s*{last}\b ?[:=]", source, re.MULTILINE), (
+                f"{member} in {name}"
+            )

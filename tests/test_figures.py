@@ -1,4 +1,4 @@
-"""Figures from the saved results: every file, one page that needs nothing else."""
+"""Figures from saved results: every file, one page that needs nothing else, honest errors."""
 
 import json
 import re
@@ -10,21 +10,64 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kanerva.errors import KanervaError
 from kanerva.figures.catalogue import CATALOGUE
-from kanerva.figures.packed import pack, unpack
-from kanerva.figures.page import make
+from kanerva.figures.page import make_figures
+from kanerva.figures.results import MissingResultError, Results
 
 RESULTS = Path(__file__).parent.parent / "results"
 
 
+def evaluation(bound, length=32):
+    return {
+        "bound": bound,
+        "stderr": 0.1,
+        "reconstruction": bound - 3,
+        "kl_address": 2.0,
+        "kl_code": 1.0,
+        "memory_kl_per_item": None,
+        "episodes": 100,
+        "episode_length": length,
+    }
+
+
+def record(label, seed, bound, recipe="omniglot"):
+    steps = (10, 20, 30)
+    curve = [
+        {"step": step, "held_out": {"split": "test", **evaluation(bound + 30 - step)}}
+        for step in steps
+    ]
+    final = evaluation(bound)
+    return {"label": label, "seed": seed, "recipe": recipe, "final": final, "curve": curve}
+
+
+def sweep(runs, **parts):
+    return {"schema": 2, "what": "made by hand", "runs": runs, **parts}
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """A results folder with two small sweeps; one of them tried two settings of a recipe."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    labels = ("Kanerva Machine", "DNC")
+    runs = [record(label, seed, 60 + seed) for label in labels for seed in (0, 1)]
+    lengths = [evaluation(50 + length, length) for length in (16, 32)]
+    capacity = {label: {"2": lengths, "all": lengths} for label in labels}
+    (folder / "compare.json").write_text(json.dumps(sweep(runs, capacity=capacity)))
+    tried = [
+        record("slow", 0, 90, recipe="cifar10"),
+        record("fast", 0, 80, recipe="cifar10"),
+        record("cifar10-vae", 0, 99, recipe="cifar10-vae"),
+    ]
+    best = {"cifar10": "fast"}
+    (folder / "cifar10.json").write_text(json.dumps(sweep(tried, best=best)))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make(RESULTS, tmp_path_factory.mktemp("figures"))
-
-
-def test_packing_keeps_images():
-    images = np.random.default_rng(0).integers(0, 256, (3, 1, 5, 4)) / 255
-    assert np.array_equal(unpack(json.loads(json.dumps(pack(images)))), images)
+    return make_figures(RESULTS, tmp_path_factory.mktemp("figures"))
 
 
 def test_every_figure_is_made(made):
@@ -45,26 +88,72 @@ def test_the_page_stands_alone(made):
     assert all(source.startswith("data:image/png;base64,") for source in sources)
 
 
-def test_what_has_no_results_is_named_as_missing(tmp_path):
-    results = tmp_path / "results"
-    results.mkdir()
-    (results / "compare.json").write_text((RESULTS / "compare.json").read_text())
-    made = make(results, tmp_path / "out")
-    assert made.names == ["capacity-training", "capacity"]
-    assert set(made.names) | set(made.missing) == {entry.name for entry in CATALOGUE}
-    for name in made.missing:
-        assert name in made.page.read_text()
-
-
 def test_of_several_settings_the_chosen_one_is_drawn(made):
     saved = json.loads((RESULTS / "cifar10.json").read_text())
     drawn = json.loads((made.page.parent / "cifar-train.json").read_text())
     for name, recipe in (("Kanerva Machine", "cifar10"), ("VAE", "cifar10-vae")):
-        settings = [run for run in saved["runs"] if run.split(" lr")[0] == recipe]
+        settings = [run for run in saved["runs"] if run["recipe"] == recipe]
         assert len(settings) == 3
-        last = {run: saved["runs"][run]["curve"][-1]["held_out"]["bound"] for run in settings}
+        last = [run["curve"][-1]["held_out"]["bound"] for run in settings]
         [(_, values)] = drawn[name]
-        assert values[-1] == min(last.values())  # by validation images
+        assert values[-1] == min(last)  # by validation images
+
+
+def test_records_are_read(by_hand):
+    results = Results.load(by_hand)
+    assert results.sweep("compare").labels == ["Kanerva Machine", "DNC"]
+    assert [run.seed for run in results.seeds("compare", "DNC")] == [0, 1]
+    [chosen] = results.seeds("cifar10", "cifar10")
+    assert chosen.label == "fast"
+    assert [point.step for point in chosen.curve] == [10, 20, 30]
+    assert chosen.final.bound == 80
+    with pytest.raises(MissingResultError, match=r"runs of LRUA in compare\.json"):
+        results.seeds("compare", "LRUA")
+    with pytest.raises(MissingResultError, match=r"omniglot\.json"):
+        results.sweep("omniglot")
+
+
+def test_what_has_no_results_is_named_as_missing(by_hand, tmp_path):
+    made = make_figures(by_hand, tmp_path / "out")
+    assert made.names == ["capacity-training", "capacity", "cifar-train"]
+    assert set(made.names) | set(made.missing) == {entry.name for entry in CATALOGUE}
+    assert made.missing["learning_curves"] == "omniglot.json"
+    for name in made.missing:
+        assert name in made.page.read_text()
+
+
+def test_a_run_that_failed_is_drawn_and_stays_json(by_hand, tmp_path):
+    """JSON has no word for NaN, so sweeps write null."""
+    file = by_hand / "compare.json"
+    saved = json.loads(file.read_text())
+    saved["runs"][0]["final"]["bound"] = None
+    saved["runs"][0]["curve"][-1]["held_out"]["bound"] = None
+    file.write_text(json.dumps(saved))
+    made = make_figures(by_hand, tmp_path / "out")
+    assert "61.0 to nan nats over 2 seeds" in made.page.read_text()
+    drawn = json.loads((tmp_path / "out" / "capacity-training.json").read_text())
+    assert drawn["Kanerva Machine"][0][1] == [80, 70, None]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda saved: saved.pop("schema"), '"schema": 2'),
+        (lambda saved: saved.update(schema=1), '"schema": 2'),
+        (lambda saved: saved.update(runs={"DNC seed 0": {}}), "a list at runs"),
+        (lambda saved: saved["runs"][1].pop("seed"), r"the key 'seed' at runs\[1\]"),
+        (lambda saved: saved["runs"][1].update(seed="0"), r"whole number at runs\[1\].seed"),
+        (lambda saved: saved["runs"][0]["final"].update(bound="x"), r"runs\[0\].final.bound"),
+    ],
+)
+def test_records_of_another_form_are_refused(by_hand, change, words):
+    file = by_hand / "compare.json"
+    saved = json.loads(file.read_text())
+    change(saved)
+    file.write_text(json.dumps(saved))
+    with pytest.raises(KanervaError, match=words) as error:
+        Results.load(by_hand).sweep("compare")
+    assert "compare.json" in str(error.value)
 
 
 def test_no_results_no_figures(tmp_path):
@@ -77,10 +166,9 @@ def test_no_results_no_figures(tmp_path):
 
 @pytest.mark.parametrize("contents", ['{"runs": ', "[]", "3", '{"runs": 3}'])
 def test_broken_results_are_named(tmp_path, contents):
-    name = "compare" if contents.endswith("3}") else "omniglot"
-    (tmp_path / f"{name}.json").write_text(contents)
+    (tmp_path / "omniglot.json").write_text(contents)
     command = [sys.executable, "-m", "kanerva.cli.main", "figures", "--results", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert (f"{name}.json" if name == "omniglot" else "capacity") in done.stderr
+    assert "omniglot.json" in done.stderr
     assert len(done.stderr.splitlines()) == 1

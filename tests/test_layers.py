@@ -14,11 +14,12 @@ MODULES = {
 
 # What each layer may import, beside itself. A layer that is not here does not exist yet.
 BELOW_MEMORY = {"errors", "checks", "linalg", "distributions"}
-BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "tensor_file"}
+BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "json_values", "tensor_file"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
-    "atomic": {"errors"},
+    "atomic": {"errors", "checks"},
+    "json_values": set(),
     "tensor_file": {"errors", "atomic"},
     "linalg": {"errors", "checks"},
     "distributions": {"errors", "linalg"},
@@ -28,9 +29,21 @@ MAY_IMPORT = {
     "models": BELOW_MODELS,
     "training": BELOW_MODELS | {"models", "data", "evaluation"},
     "evaluation": BELOW_MODELS | {"models", "data"},
-    "figures": {"errors", "checks", "atomic"},
+    "rendering": {"errors", "checks"},
+    "benchmarks": BELOW_MODELS | {"models"},
+    "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
     "__main__": {"cli"},
-    "cli": BELOW_MODELS | {"models", "data", "evaluation", "training", "figures"},
+    "cli": BELOW_MODELS
+    | {
+        "models",
+        "data",
+        "evaluation",
+        "training",
+        "figures",
+        "rendering",
+        "benchmarks",
+        "json_values",
+    },
 }
 
 

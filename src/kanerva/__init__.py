@@ -7,7 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kanerva.errors import JitterWarning, KanervaError, NotPositiveDefiniteError
+    from kanerva.data.user_images import read_images
+    from kanerva.errors import (
+        FullMemoryWarning,
+        JitterWarning,
+        KanervaError,
+        NotPositiveDefiniteError,
+    )
     from kanerva.memory import (
         DiagonalCovariance,
         Evidence,
@@ -34,10 +40,16 @@ if TYPE_CHECKING:
     from kanerva.models.vae import VAE
     from kanerva.sparse import SparseMemory
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
-    "kanerva.errors": ("JitterWarning", "KanervaError", "NotPositiveDefiniteError"),
+    "kanerva.data.user_images": ("read_images",),
+    "kanerva.errors": (
+        "FullMemoryWarning",
+        "JitterWarning",
+        "KanervaError",
+        "NotPositiveDefiniteError",
+    ),
     "kanerva.memory": (
         "DiagonalCovariance",
         "Evidence",
@@ -72,6 +84,7 @@ __all__ = [
     "DiagonalCovariance",
     "Evidence",
     "FullCovariance",
+    "FullMemoryWarning",
     "JitterWarning",
     "KanervaError",
     "KanervaMachine",
@@ -91,6 +104,7 @@ __all__ = [
     "log_prob",
     "memory_kl",
     "predict",
+    "read_images",
     "recall",
     "sample_memory",
 ]

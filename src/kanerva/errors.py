@@ -32,7 +32,7 @@ class KanervaError(ValueError):
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
         argument, expected, got, fix = map(_one_line, (argument, expected, got, fix))
-        super().__init__(f"{argument}: expected {expected}, got {got}. {fix}")
+        super().__init__(_printable(f"{argument}: expected {expected}, got {got}. {fix}"))
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -61,6 +61,25 @@ class NotPositiveDefiniteError(KanervaError):
     """
 
 
+class FullMemoryWarning(UserWarning):
+    """More was written than a memory can hold, so items overlap and recall gets worse.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> import kanerva
+        >>> from kanerva.data import render_glyphs
+        >>> km = kanerva.load("omniglot")
+        >>> images = (render_glyphs(torch.arange(200), seed=0) > 20).float()
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     memory = km.write(images)
+        >>> [warning.category.__name__ for warning in caught]
+        ['FullMemoryWarning']
+
+    """
+
+
 class JitterWarning(UserWarning):
     """Rounding made a matrix lose positive definiteness, and jitter on its diagonal repaired it.
 
@@ -81,6 +100,16 @@ class JitterWarning(UserWarning):
         the system was not positive definite because of rounding
 
     """
+
+
+def _printable(text: str) -> str:
+    """The text in one line; names of files may hold line breaks and bytes that are not text."""
+    return "".join(
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in text
+    )
 
 
 def _rebuild(kind: type[KanervaError], argument: str, expected: str, got: str, fix: str):

@@ -6,17 +6,17 @@ from pathlib import Path
 def bench(
     *, out: Path = Path("runs/bench.json"), quick: bool = False, seed: int = 0, json: bool = False
 ) -> None:
-    """Time the memory against the bare matrix products it needs, side by side in one run.
+    """Time the memory against the bare matrix products that it needs, side by side in one run.
 
     Args:
-        out: where the numbers go as JSON.
-        quick: small sizes, for a look; the ratios mean nothing then.
-        seed: of the random items.
+        out: where to write the numbers as JSON.
+        quick: use small sizes, to see that it works; the ratios mean nothing then.
+        seed: seed of the random items.
         json: print the JSON object and nothing else.
 
     """
+    from kanerva.benchmarks.bench import run_bench
     from kanerva.cli.options import check_seed
-    from kanerva.evaluation.memory_bench import run_bench
 
     check_seed(seed)
     out.parent.mkdir(parents=True, exist_ok=True)

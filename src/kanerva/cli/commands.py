@@ -1,7 +1,9 @@
-"""What the `kanerva` command offers, and how its words become a call. No torch here."""
+"""The commands of `kanerva`, and how the words of a command line become a call.
+
+Nothing here imports torch.
+"""
 
 import contextlib
-import difflib
 import functools
 import io
 import re
@@ -9,10 +11,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
+from tyro.conf import AvoidSubcommands
 
+from kanerva.checks import check_one_of
 from kanerva.cli.bench import bench
 from kanerva.cli.compare import compare
 from kanerva.cli.data import DATA_COMMANDS
@@ -22,9 +25,11 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
+from kanerva.cli.sweep import sweep
 from kanerva.cli.train import train
 from kanerva.errors import KanervaError
-from kanerva.models.config import ModelConfig
+from kanerva.models.config import AnyModelConfig
+from kanerva.training.changes import check_kind
 from kanerva.training.config import Config, DataConfig, TrainingConfig
 from kanerva.training.recipes import RECIPES
 
@@ -35,6 +40,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "generate": generate,
     "interpolate": interpolate,
     "compare": compare,
+    "sweep": sweep,
     "figures": figures,
     "bench": bench,
 }
@@ -49,7 +55,7 @@ ABOUT = (
 
 
 def parse(args: Sequence[str]) -> Callable[[], None]:
-    """The call that the words ask for; a mistake in them ends with one line and exit code 2."""
+    """The call that the words ask for. A mistake in them ends with one line and exit code 2."""
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -85,7 +91,7 @@ def _choose(
 class TrainArguments:
     """Settings of a training run. Each field of its recipe is a flag."""
 
-    model: ModelConfig
+    model: AvoidSubcommands[AnyModelConfig]
     data: DataConfig
     training: TrainingConfig
     out: Path | None = None
@@ -93,7 +99,7 @@ class TrainArguments:
     data_folder: Path | None = None
     """Folder with the archives; by default KANERVA_DATA, else ./data."""
     resume: bool = False
-    """Go on from the newest checkpoint of the folder."""
+    """Continue from the newest checkpoint of the folder."""
     device: str | None = None
     """Where to compute, cpu or cuda; by default a GPU where there is one."""
     tensorboard: bool = False
@@ -107,23 +113,17 @@ def _parse_train(args: list[str]) -> Callable[[], None]:
     if name in ("-h", "--help"):
         print(f"usage: kanerva train RECIPE [--help] [options]\n\nrecipes: {', '.join(RECIPES)}")
         raise SystemExit(0)
-    if name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=1)
-        raise KanervaError(
-            "recipe",
-            expected=f"one of {', '.join(RECIPES)}",
-            got=f"'{name}'",
-            fix=f"Did you mean {near[0]}?" if near else "See kanerva train --help.",
-        )
+    check_one_of("recipe", name, RECIPES, fix="See kanerva train --help.")
     recipe = RECIPES[name]
+    _check_flags(recipe, args[1:])
     start = TrainArguments(recipe.model, recipe.data, recipe.training)
     chosen = tyro.cli(TrainArguments, default=start, prog=f"kanerva train {name}", args=args[1:])
     return functools.partial(
         train,
-        Config(chosen.model, chosen.data, chosen.training),
+        Config(model=chosen.model, data=chosen.data, training=chosen.training),
         name,
         out=chosen.out,
-        data=chosen.data_folder,
+        data_folder=chosen.data_folder,
         resume=chosen.resume,
         device=chosen.device,
         tensorboard=chosen.tensorboard,
@@ -131,27 +131,37 @@ def _parse_train(args: list[str]) -> Callable[[], None]:
     )
 
 
+def _check_flags(recipe: Config, args: list[str]) -> None:
+    """Refuse settings that the model of a recipe does not have; tyro would not say why."""
+    for word in args:
+        flag = word.split("=")[0]
+        setting = flag.removeprefix("--").replace("-", "_").replace(".no_", ".")
+        if flag.startswith("--"):
+            check_kind(recipe, setting, argument=flag)
+
+
 def _described(text: str) -> Callable[[], None]:
-    """A place in the list of commands; `_parse` sees to the rest."""
+    """An entry in the list of commands. `_parse` takes care of its words before this is called."""
 
     def group() -> None:
-        raise AssertionError("handled before")
+        pass
 
     group.__doc__ = text
     return group
 
 
 def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """The same signature, but the call waits."""
+    """A function with the same signature that gives back the call instead of making it."""
 
     @functools.wraps(command)
-    def bind(*args: Any, **options: Any) -> Callable[[], None]:
+    def bind(*args: object, **options: object) -> Callable[[], None]:
         return functools.partial(command, *args, **options)
 
-    del bind.__annotations__["return"]
+    notes = command.__annotations__  # shared with `bind` by functools.wraps
+    bind.__annotations__ = {name: note for name, note in notes.items() if name != "return"}
     return bind
 
 
 def _one_line(box: str) -> str:
-    """What a box of several lines says, without the box."""
+    """The text of a box of several lines, without the box."""
     return " ".join(re.sub(r"[│╭╮╰╯─]+", " ", box).split())

@@ -1,151 +1,210 @@
-"""`kanerva denoise CHECKPOINT`: repair images by reading a memory again and again."""
+"""`kanerva denoise CHECKPOINT`: repair damaged images by reading a memory several times."""
 
 import json as jsonlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from tyro.conf import Positional
 
-from kanerva.cli.options import Corruption
+from kanerva.cli.options import Damage
 
 
 def denoise(
     checkpoint: Positional[str],
     *,
     memory: tuple[Path, ...] = (),
-    query: tuple[Path, ...] = (),
-    corruption: Corruption | None = None,
-    iterations: int = 6,
+    cue: tuple[Path, ...] = (),
+    damage: Damage | None = None,
+    readings: int = 6,
     sample: bool = False,
     out: Path | None = None,
-    episodes: int = 100,
-    episode_length: int = 32,
+    episodes: int | None = None,
+    episode_length: int | None = None,
     dataset: str | None = None,
-    data: Path | None = None,
+    data_folder: Path | None = None,
     seed: int = 0,
     device: str | None = None,
     json: bool = False,
 ) -> None:
-    """Repair damaged images: your own files, or test episodes for numbers.
+    """Repair damaged images: your own files, or test episodes to measure the errors.
 
-    With --memory and --query: write the images of the first, read by those of the second, and
-    save a picture. Without: write test episodes, damage them, read them back, and print the mean
+    With --memory: write these images, read the memory with the images of --cue, and save a
+    picture. Without --memory: write test episodes, damage them, read them back, and print the mean
     absolute error of pixels before and after each reading.
 
     Args:
         checkpoint: omniglot, a checkpoint file or a run folder.
-        memory: images, or folders of them, to write.
-        query: images, or folders of them, to repair; by default those of --memory.
-        corruption: damage to the queries; by default block12 (a 12 x 12 block of ink), or none
-            for your own.
-        iterations: how often to read.
+        memory: images, or folders of images, to write.
+        cue: images, or folders of images, to repair; by default those of --memory.
+        damage: what to do to the cues first; by default nothing to your own images, and block12 (a
+            12 x 12 block of ink) to test episodes.
+        readings: how often to read.
         sample: draw y, z and x as algorithm 1 does, instead of taking means.
-        out: where to save the picture of --memory: .png, or .gif for a film; by default
-            runs/denoise.png.
-        episodes: how many test episodes, without --memory.
-        episode_length: items of each.
-        dataset: another data set than the one the model was trained on.
-        data: the folder with the archives; by default KANERVA_DATA, else ./data.
-        seed: of the episodes, the damage and all sampling.
-        device: cpu or cuda; by default a GPU where there is one.
+        out: where to save the picture of your own images: .png, or .gif for an animation; by
+            default runs/denoise.png.
+        episodes: number of test episodes; by default 100.
+        episode_length: items in a test episode; by default 32.
+        dataset: data set of the test episodes; by default the one the model was trained on.
+        data_folder: folder with the archives of the data set; by default KANERVA_DATA, or ./data.
+        seed: seed of the episodes, the damage and all samples.
+        device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.cli.options import check_positive, check_seed, in_json
-    from kanerva.cli.own import check_out, load_remembering
-    from kanerva.errors import KanervaError
+    from kanerva.checks import check_integer
+    from kanerva.cli.options import check_seed
+    from kanerva.json_values import in_json
 
     check_seed(seed)
-    check_positive("--iterations", iterations)
-    check_positive("--episodes", episodes)
-    check_positive("--episode-length", episode_length)
-    if query and not memory:
-        raise KanervaError(
-            "--query",
-            expected="--memory beside it: a query is read from what was written",
-            got="none",
-            fix="Add --memory FOLDER.",
-        )
-    if out is not None and not memory:
-        raise KanervaError(
-            "--out",
-            expected="--memory beside it: test episodes give numbers, no picture",
-            got="none",
-            fix="Add --memory FOLDER, or leave --out away.",
-        )
-    out = out or Path("runs/denoise.png")
+    check_integer("--readings", readings, fix="6 is a good start; the paper reads up to 10 times.")
+    options = _Options(checkpoint, damage, readings, sample, seed, device)
     if memory:
-        check_out(out, *memory, *query)
-    model, card = load_remembering(checkpoint, device)
-    if memory:
-        places = (memory, query or memory)
-        report = _own(model, *places, corruption or "none", iterations, sample, out, seed)
-        lines = [f"{row['query']}: confidence {row['confidence']:.2f}" for row in report["read"]]
-        lines.append(f"picture: {out}")
+        _refuse_with_memory("--episodes", episodes)
+        _refuse_with_memory("--episode-length", episode_length)
+        _refuse_with_memory("--dataset", dataset)
+        _refuse_with_memory("--data-folder", data_folder)
+        report, lines = _repair(memory, cue or memory, out or Path("runs/denoise.png"), options)
     else:
-        from kanerva.data import load_dataset
-        from kanerva.evaluation.denoise import measure_denoising
-        from kanerva.evaluation.evaluate import check_fits
-
-        name = dataset or card.get("dataset", "omniglot")
-        images = load_dataset(name, "test", data_folder=data, show_progress=not json)
-        check_fits(model, images)
-        result = measure_denoising(
-            model,
-            images.to(next(model.parameters()).device),
-            kind=corruption or "block12",
-            episodes=episodes,
-            episode_length=episode_length,
-            iterations=iterations,
-            sample=sample,
-            seed=seed,
-        )
-        report = {
-            **result._asdict(),
-            "corruption": corruption or "block12",
-            "episodes": episodes,
-            "episode_length": episode_length,
-            "dataset": images.name,
-            "split": "test",
-            "sample": sample,
-            "seed": seed,
-        }
-        lines = [
-            f"damaged: {result.corrupted_error:.4f}",
-            "read:    " + "  ".join(f"{error:.4f}" for error in result.errors),
-            f"nearest to themselves, at the end: {result.recognised:.1%}",
-        ]
+        _refuse_without_memory("--cue", cue)
+        _refuse_without_memory("--out", out)
+        num_episodes = 100 if episodes is None else episodes
+        length = 32 if episode_length is None else episode_length
+        check_integer("--episodes", num_episodes, fix="100 is enough for two digits of the error.")
+        check_integer("--episode-length", length, fix="The paper uses 32.")
+        report, lines = _measure(num_episodes, length, dataset, data_folder, options, quiet=json)
     print(jsonlib.dumps(in_json(report)) if json else "\n".join(lines))
 
 
-def _own(
-    model: Any,
-    memory: Sequence[Path],
-    query: Sequence[Path],
-    corruption: Corruption,
-    iterations: int,
-    sample: bool,
-    out: Path,
-    seed: int,
-) -> dict[str, Any]:
+class _Options(NamedTuple):
+    """The options that apply to files and to test episodes."""
+
+    checkpoint: str
+    damage: Damage | None
+    readings: int
+    sample: bool
+    seed: int
+    device: str | None
+
+
+def _repair(
+    memory: tuple[Path, ...], cue: tuple[Path, ...], out: Path, options: _Options
+) -> tuple[dict[str, object], list[str]]:
+    """Write files, read the memory with others, save a picture."""
     import torch
 
-    from kanerva.cli.own import images_of, memory_of, save_rows
+    from kanerva.cli.options import choose_device
+    from kanerva.cli.user_images import (
+        check_output,
+        read_user_images,
+        save_picture,
+        write_user_images,
+    )
     from kanerva.data.damage import damage
+    from kanerva.models.checkpoint import load_memory_model
 
-    state, _ = memory_of(model, memory)
-    images, names = images_of(model, query)
-    generator = torch.Generator(images.device).manual_seed(seed)
-    cues = damage(images, corruption, generator=generator)
-    read = model.read(cues, state, iterations=iterations, sample=sample, generator=generator)
-    rows = {"query": cues}
-    rows |= {f"reading {number}": step for number, step in enumerate(read.steps, 1)}
-    save_rows(out, rows)
-    pairs = zip(names, read.confidence.tolist(), strict=True)
-    return {
-        "read": [{"query": name, "confidence": confidence} for name, confidence in pairs],
-        "corruption": corruption,
-        "iterations": iterations,
+    check_output(out, *memory, *cue)
+    model, _ = load_memory_model(options.checkpoint, device=choose_device(options.device))
+    state, _ = write_user_images(model, memory)
+    images, names = read_user_images(model, cue)
+    generator = torch.Generator(images.device).manual_seed(options.seed)
+    kind = options.damage or "none"
+    cues = damage(images, kind, generator=generator)
+    result = model.read(
+        cues,
+        state,
+        num_readings=options.readings,
+        sample=options.sample,
+        generator=generator,
+    )
+    rows = {"cue": cues}
+    rows |= {f"reading {number}": step for number, step in enumerate(result.steps, 1)}
+    save_picture(out, rows)
+    confidences = list(zip(names, result.confidence.tolist(), strict=True))
+    report: dict[str, object] = {
+        "read": [{"cue": name, "confidence": confidence} for name, confidence in confidences],
+        "damage": kind,
+        "readings": options.readings,
         "out": str(out),
     }
+    lines = [f"{name}: confidence {confidence:.2f}" for name, confidence in confidences]
+    return report, [*lines, f"picture: {out}"]
+
+
+def _measure(
+    num_episodes: int,
+    episode_length: int,
+    dataset: str | None,
+    data_folder: Path | None,
+    options: _Options,
+    *,
+    quiet: bool,
+) -> tuple[dict[str, object], list[str]]:
+    """Write test episodes, damage them, read them, measure the errors."""
+    from kanerva.cli.options import choose_device
+    from kanerva.cli.trained_with import trained_with
+    from kanerva.data import load_dataset
+    from kanerva.evaluation.denoise import measure_denoising
+    from kanerva.evaluation.evaluate import check_image_shape
+    from kanerva.models.checkpoint import load_memory_model
+
+    model, card = load_memory_model(options.checkpoint, device=choose_device(options.device))
+    images = load_dataset(
+        dataset or trained_with(card).dataset,
+        "test",
+        data_folder=data_folder,
+        show_progress=not quiet,
+    )
+    check_image_shape(model, images)
+    kind = options.damage or "block12"
+    result = measure_denoising(
+        model,
+        images.to(model.device),
+        kind=kind,
+        num_episodes=num_episodes,
+        episode_length=episode_length,
+        num_readings=options.readings,
+        sample=options.sample,
+        seed=options.seed,
+    )
+    report: dict[str, object] = {
+        **result._asdict(),
+        "damage": kind,
+        "episodes": num_episodes,
+        "episode_length": episode_length,
+        "dataset": images.name,
+        "split": "test",
+        "sample": options.sample,
+        "seed": options.seed,
+    }
+    lines = [
+        f"damaged: {result.cue_error:.4f}",
+        "read:    " + "  ".join(f"{error:.4f}" for error in result.errors),
+        f"closest to their own original after the last reading: {result.recognised:.1%}",
+    ]
+    return report, lines
+
+
+def _refuse_with_memory(option: str, value: object) -> None:
+    """An option of test episodes, which --memory replaces."""
+    from kanerva.errors import KanervaError
+
+    if value is not None:
+        raise KanervaError(
+            option,
+            expected="no --memory next to it: it is about test episodes, not your own images",
+            got=f"{option} {value} and --memory",
+            fix=f"Remove {option}, or remove --memory to measure errors on test episodes.",
+        )
+
+
+def _refuse_without_memory(option: str, value: object) -> None:
+    """An option of a user's own images, which need --memory."""
+    from kanerva.errors import KanervaError
+
+    if value:
+        raise KanervaError(
+            option,
+            expected="--memory next to it: it is about your own images, not test episodes",
+            got=f"only {option}",
+            fix=f"Add --memory FOLDER, or remove {option}.",
+        )

@@ -1,8 +1,9 @@
-"""`kanerva eval CHECKPOINT`: the bound of a model on a split, as one JSON object or a few lines."""
+"""`kanerva eval CHECKPOINT`: the bound of a model on a split of a data set."""
 
 import json as jsonlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tyro.conf import Positional
 
@@ -15,7 +16,7 @@ def evaluate_command(
     num_classes: int | None = None,
     dataset: str | None = None,
     split: Literal["test", "valid", "train", "fit"] = "test",
-    data: Path | None = None,
+    data_folder: Path | None = None,
     binarisation: Literal["threshold20", "stochastic"] | None = None,
     importance: int = 0,
     seed: int = 0,
@@ -26,80 +27,92 @@ def evaluate_command(
 
     Args:
         checkpoint: omniglot, omniglot-vae, a checkpoint file or a run folder.
-        episodes: how many random episodes.
-        episode_length: items of each; by default as the model was trained.
+        episodes: number of random episodes.
+        episode_length: items in an episode; by default as the model was trained.
         num_classes: draw each episode from this many classes; by default from the whole split.
-        dataset: another data set than the one the model was trained on.
-        split: which part of it.
-        data: the folder with the archives; by default KANERVA_DATA, else ./data.
+        dataset: data set; by default the one the model was trained on.
+        split: part of the data set.
+        data_folder: folder with the archives of the data set; by default KANERVA_DATA, or ./data.
         binarisation: how grey becomes ink; by default as the model was trained, and for another
-            data set as that one is known.
-        importance: also report a bound tightened by this many importance samples.
-        seed: of the episodes and all sampling.
-        device: cpu or cuda; by default a GPU where there is one.
+            data set as it is usually done there.
+        importance: also report a bound that is tightened by this many importance samples.
+        seed: seed of the episodes and of all samples.
+        device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
 
     """
-    import torch
-
-    from kanerva.cli.options import check_positive, check_seed, choose_device, in_json
+    from kanerva.checks import check_integer
+    from kanerva.cli.options import check_seed, choose_device
+    from kanerva.cli.trained_with import trained_with
     from kanerva.data import load_dataset
-    from kanerva.errors import KanervaError
-    from kanerva.evaluation.evaluate import check_fits, evaluate, importance_bound
+    from kanerva.evaluation.evaluate import check_image_shape, evaluate, importance_bound
+    from kanerva.json_values import in_json
     from kanerva.models.checkpoint import load_with_card
+    from kanerva.models.config import MemoryModelConfig
 
     check_seed(seed)
-    check_positive("--episodes", episodes)
-    if importance < 0:
-        raise KanervaError(
-            "--importance", expected="0 for none, or more", got=str(importance), fix="Raise it."
-        )
-    where = torch.device(choose_device(device))
-    model, card = load_with_card(checkpoint, device=where)
-    length: int = card.get("episode_length", 32) if episode_length is None else episode_length
-    check_positive("--episode-length", length)
-    trained_on = card.get("dataset", "omniglot")
-    if dataset in (None, trained_on) and card.get("binarisation") != "none":
-        binarisation = binarisation or card.get("binarisation")
+    check_integer(
+        "--episodes", episodes, fix="Use 1000 for numbers to report, 50 for a quick look."
+    )
+    check_integer("--importance", importance, at_least=0, fix="Use 0 for none, or 100.")
+    model, card = load_with_card(checkpoint, device=choose_device(device))
+    trained = trained_with(card)
+    length = trained.episode_length if episode_length is None else episode_length
+    check_integer("--episode-length", length, fix="The paper uses 32.")
+    as_trained: str | None = binarisation
+    if dataset in (None, trained.dataset) and trained.binarisation != "none":
+        as_trained = binarisation or trained.binarisation
     images = load_dataset(
-        dataset or trained_on,
+        dataset or trained.dataset,
         split,
-        data_folder=data,
-        binarisation=binarisation,
+        data_folder=data_folder,
+        binarisation=as_trained,
         show_progress=not json,
-    ).to(where)
-    check_fits(model, images)
-    drawn: dict[str, Any] = {
-        "episodes": episodes,
-        "episode_length": length,
-        "num_classes": num_classes,
-        "seed": seed,
-    }
-    report = {
-        **evaluate(model, images, **drawn)._asdict(),
+    ).to(model.device)
+    check_image_shape(model, images)
+    evaluation = evaluate(
+        model,
+        images,
+        num_episodes=episodes,
+        episode_length=length,
+        num_classes=num_classes,
+        seed=seed,
+    )
+    config = model.config
+    has_memory = isinstance(config, MemoryModelConfig)
+    report: dict[str, object] = {
+        **evaluation._asdict(),
         "dataset": images.name,
         "split": split,
         "binarisation": images.binarisation,
         "encoding": images.encoding,
-        "num_rows": getattr(model.config, "num_rows", 0),
-        "code_size": model.config.code_size,
-        "noise_var": getattr(model.config, "noise_var", 1.0),
+        "num_rows": config.num_rows if has_memory else 0,
+        "code_size": config.code_size,
+        "noise_var": config.noise_var if has_memory else 1.0,
         "num_classes": num_classes,
         "seed": seed,
     }
     if importance:
         report["importance_samples"] = importance
-        report["importance_bound"] = importance_bound(model, images, samples=importance, **drawn)
+        report["importance_bound"] = importance_bound(
+            model,
+            images,
+            num_samples=importance,
+            num_episodes=episodes,
+            episode_length=length,
+            num_classes=num_classes,
+            seed=seed,
+        )
     print(jsonlib.dumps(in_json(report)) if json else _in_words(report))
 
 
-def _in_words(report: dict[str, Any]) -> str:
+def _in_words(report: Mapping[str, object]) -> str:
     lines = [
         "{bound:.2f} +- {stderr:.2f} nats = {reconstruction:.2f} reconstruction + "
         "{kl_address:.2f} KL(y) + {kl_code:.2f} KL(z)",
         "the memory itself cost {memory_kl_per_item:.1f} nats per image"
         if report["memory_kl_per_item"] is not None
-        else "this memory is no distribution: what it cost is not defined",
+        else "this memory is not a distribution, so its cost in nats is not defined",
         "{episodes} episodes of {episode_length} from {dataset} {split}, {binarisation}; "
         "K {num_rows}, C {code_size}, noise {noise_var:g}, seed {seed}",
     ]

@@ -1,4 +1,4 @@
-"""`kanerva figures`: the paper's figures from saved results, as files and one page."""
+"""`kanerva figures`: the paper's figures from saved results, as files and as one page."""
 
 import json as jsonlib
 from pathlib import Path
@@ -7,11 +7,11 @@ from pathlib import Path
 def figures(
     *, results: Path = Path("results"), out: Path = Path("runs/figures"), json: bool = False
 ) -> None:
-    """Draw every figure of the paper from saved results: PNG, SVG, JSON, and one HTML page.
+    """Draw the figures of the paper from saved results: PNG, SVG, JSON, and one HTML page.
 
     Args:
-        results: the folder of JSON files that experiments/ and kanerva commands wrote.
-        out: where the figures go.
+        results: folder with the JSON files of kanerva sweep, kanerva compare and experiments/.
+        out: folder for the figures.
         json: print one JSON object and nothing else.
 
     """
@@ -22,20 +22,20 @@ def figures(
             "--results",
             expected="a folder with JSON files of results",
             got=f"'{results}'",
-            fix="Run this in a clone of kanerva, or name its results folder.",
+            fix="Run this in a clone of kanerva, or name a folder that kanerva sweep wrote to.",
         )
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise KanervaError(
             "matplotlib",
-            expected="to be installed",
-            got="nothing",
-            fix="pip install 'kanerva[plots]'",
+            expected="this package to be installed",
+            got="none",
+            fix="Install it: pip install 'kanerva[plots]'.",
         ) from None
-    from kanerva.figures.page import make
+    from kanerva.figures.page import make_figures
 
-    made = make(results, out)
+    made = make_figures(results, out)
     if json:
         report = {"made": made.names, "missing": made.missing, "page": str(made.page)}
         print(jsonlib.dumps(report))

@@ -1,4 +1,4 @@
-"""`kanerva generate CHECKPOINT`: new images like what was written."""
+"""`kanerva generate CHECKPOINT`: new images like those that were written."""
 
 import json as jsonlib
 from pathlib import Path
@@ -11,52 +11,56 @@ def generate(
     *,
     memory: tuple[Path, ...] = (),
     num: int = 16,
-    iterations: int = 8,
+    readings: int = 8,
     sample: bool = False,
     out: Path = Path("runs/generate.png"),
     seed: int = 0,
     device: str | None = None,
     json: bool = False,
 ) -> None:
-    """Make new images: an address from its prior, then iterative reading (section 3.5).
+    """Make new images: draw an address code from its prior, then read repeatedly (section 3.5).
 
     Args:
         checkpoint: omniglot, a checkpoint file or a run folder.
-        memory: images, or folders of them, to write first; without any, the prior is read.
-        num: how many new images.
-        iterations: how often to read.
-        sample: draw z and x, too, instead of taking means.
-        out: where to save the picture: .png with a row for every other reading, or .gif for a film.
-        seed: of all sampling.
-        device: cpu or cuda; by default a GPU where there is one.
+        memory: images, or folders of images, to write first; without them the learned prior is
+            read.
+        num: number of new images.
+        readings: how often to read.
+        sample: draw z and x as well, instead of taking means.
+        out: where to save the picture: .png with a row for every second reading, or .gif for an
+            animation.
+        seed: seed of all samples.
+        device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.cli.options import check_positive, check_seed
-    from kanerva.cli.own import check_out, load_remembering, memory_of, save_rows
-
-    check_seed(seed)
-    check_positive("--num", num)
-    check_out(out, *memory)
     import torch
 
-    from kanerva.models.coder import check_iterations
+    from kanerva.checks import check_integer
+    from kanerva.cli.options import check_seed, choose_device
+    from kanerva.cli.user_images import check_output, save_picture, write_user_images
+    from kanerva.models.checkpoint import load_memory_model
 
-    check_iterations(iterations, at_least=0)
-    model, _ = load_remembering(checkpoint, device)
-    state, written = memory_of(model, memory)
-    generator = torch.Generator(next(model.parameters()).device).manual_seed(seed)
+    check_seed(seed)
+    check_integer("--num", num, fix="Say how many images to make, for example 16.")
+    check_integer(
+        "--readings", readings, at_least=0, fix="8 is a good start; 0 shows the first images."
+    )
+    check_output(out, *memory)
+    model, _ = load_memory_model(checkpoint, device=choose_device(device))
+    state, written = write_user_images(model, memory)
+    generator = torch.Generator(model.device).manual_seed(seed)
     steps: dict[str, torch.Tensor] = {}
     model.generate(
         state,
         num,
-        iterations=iterations,
+        num_readings=readings,
         sample=sample,
         generator=generator,
-        watch=lambda number, images: steps.update({f"reading {number}": images}),
+        on_reading=lambda number, images: steps.update({f"reading {number}": images}),
     )
     every = 1 if out.suffix.lower() == ".gif" else 2
-    rows = dict(list(steps.items())[iterations % every :: every])
-    save_rows(out, rows)
-    report = {"num": num, "iterations": iterations, "written": written, "out": str(out)}
+    rows = dict(list(steps.items())[readings % every :: every])
+    save_picture(out, rows)
+    report = {"num": num, "readings": readings, "written": written, "out": str(out)}
     print(jsonlib.dumps(report) if json else f"picture: {out}")

@@ -1,4 +1,4 @@
-"""`kanerva interpolate CHECKPOINT`: a straight line between two images, in weight space."""
+"""`kanerva interpolate CHECKPOINT`: images on a straight line between two, in weight space."""
 
 import json as jsonlib
 from pathlib import Path
@@ -21,31 +21,39 @@ def interpolate(
 
     Args:
         checkpoint: omniglot, a checkpoint file or a run folder.
-        memory: images, or folders of them, to write first; the two ends are written as well.
+        memory: images, or folders of images, to write first; --start and --end are written as well.
         start: the first image.
         end: the last image.
-        steps: how many images, both ends included.
-        out: where to save the picture: .png, or .gif for a film.
-        device: cpu or cuda; by default a GPU where there is one.
+        steps: number of images, both ends included.
+        out: where to save the picture: .png, or .gif for an animation.
+        device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.cli.own import check_out, images_of, load_remembering, save_rows
+    from kanerva.checks import check_integer
+    from kanerva.cli.options import choose_device
+    from kanerva.cli.user_images import check_output, read_user_images, save_picture
     from kanerva.errors import KanervaError
+    from kanerva.models.checkpoint import load_memory_model
 
-    check_out(out, *memory, start, end)
+    check_integer("--steps", steps, at_least=2, fix="The two ends count: 10 is a good start.")
+    check_output(out, *memory, start, end)
     for option, path in (("--start", start), ("--end", end)):
         if path.is_dir():
             raise KanervaError(
-                option, expected="one image", got=f"'{path}', a folder", fix="Name a file in it."
+                option,
+                expected="one image",
+                got=f"'{path}', a folder",
+                fix="Name a file in this folder.",
             )
-    model, _ = load_remembering(checkpoint, device)
-    ends = images_of(model, [start, end])[0]
-    state = model.write(ends, model.write(images_of(model, memory)[0]))
+    model, _ = load_memory_model(checkpoint, device=choose_device(device))
+    ends, _ = read_user_images(model, [start, end])
+    images, _ = read_user_images(model, memory)
+    state = model.write(ends, model.write(images))
     frames = model.interpolate(ends[0], ends[1], state, steps=steps)
     if out.suffix.lower() == ".gif":
         rows = {f"{number / (steps - 1):.0%}": frame[None] for number, frame in enumerate(frames)}
     else:
         rows = {"line": frames}
-    save_rows(out, rows)
+    save_picture(out, rows)
     print(jsonlib.dumps({"steps": steps, "out": str(out)}) if json else f"picture: {out}")

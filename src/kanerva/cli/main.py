@@ -1,6 +1,6 @@
 """Entry point of the `kanerva` command.
 
-Nothing here, nor in what it imports to answer `--help`, loads torch.
+Neither this module nor what it imports to answer `--help` loads torch.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run a command; a user's mistake is one line on stderr and exit code 2."""
+    """Run a command. A mistake of the user gives one line on stderr and exit code 2."""
     signal.signal(signal.SIGINT, _leave)  # while loading there is nothing to save
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
@@ -56,7 +56,7 @@ def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
 
 
 def _silence() -> None:
-    """Nobody reads any more: let Python's own flush at the end write to nothing."""
+    """Send what is left of the output nowhere, because nobody reads it any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,21 +1,21 @@
-"""What a training shows while it goes on: a bar with nats and time left, TensorBoard on request."""
+"""What trainings show while they run: a bar with nats and time left, TensorBoard on request."""
 
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kanerva.errors import KanervaError
+from kanerva.training.plan import Plan, RunId
+from kanerva.training.records import MetricsRow
 from kanerva.training.run import Run
 
-TRAIN_SCALARS = ("bound", "reconstruction", "kl_address", "kl_code", "gradient_norm")
 
+class _Bar:
+    """A progress bar on stderr with lines above it."""
 
-class TrainingDisplay:
-    """A progress bar on stderr, and a line for each look at the monitored split."""
-
-    def __init__(self, run: Run, *, quiet: bool, tensorboard: bool) -> None:
+    def __init__(self, num_steps: int, *, quiet: bool) -> None:
         self.console = Console(stderr=True, quiet=quiet)
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -24,38 +24,94 @@ class TrainingDisplay:
             TimeRemainingColumn(),
             console=self.console,
         )
-        self.task = self.bar.add_task("training", total=run.config.training.steps)
-        self.writer = _tensorboard(run.folder) if tensorboard else None
+        self.task = self.bar.add_task("training", total=num_steps)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar.live.is_started:
+            self.bar.stop()
+
+
+class TrainingDisplay(_Bar):
+    """Shows one run, with a line for each evaluation."""
+
+    def __init__(self, run: Run, *, quiet: bool, tensorboard: bool) -> None:
+        super().__init__(run.config.training.steps, quiet=quiet)
+        self.writer = _tensorboard(run.folder.path) if tensorboard else None
 
     def __enter__(self) -> "TrainingDisplay":
         self.bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        super().__exit__()
         if self.writer is not None:
             self.writer.close()
 
-    def row(self, row: dict[str, Any]) -> None:
-        """One report of the run."""
+    def row(self, row: MetricsRow) -> None:
+        """Show one report of the run."""
         nats = f"training {row['bound']:.1f} nats"
         self.bar.update(self.task, completed=row["step"], description=nats)
-        held = row.get("held_out", {})
-        if held:
-            self.console.print(
-                f"step {row['step']:>6}  {row['seconds']:7.1f} s  train {row['bound']:7.2f}  "
-                f"{held['split']} {held['bound']:7.2f} = {held['reconstruction']:.2f} + "
-                f"{held['kl_address']:.2f} + {held['kl_code']:.2f} nats"
-            )
+        if "held_out" in row:
+            self.console.print(_evaluation(row))
         if self.writer is not None:
-            for name in TRAIN_SCALARS:
-                self.writer.add_scalar(f"train/{name}", row[name], row["step"])
-            for name, value in held.items():
-                if isinstance(value, float):
-                    self.writer.add_scalar(f"held_out/{name}", value, row["step"])
+            for name, value in _scalars(row).items():
+                self.writer.add_scalar(name, value, row["step"])
 
 
-def _tensorboard(folder: Path) -> Any:
+class SweepDisplay(_Bar):
+    """Shows the runs of a plan: one bar for all, a line for each evaluation."""
+
+    def __init__(self, plan: Plan, *, quiet: bool) -> None:
+        super().__init__(sum(run.config.training.steps for run in plan.runs), quiet=quiet)
+        self.done: dict[RunId, int] = {}
+        self.width = max(len(str(run.id)) for run in plan.runs)
+
+    def __enter__(self) -> "SweepDisplay":
+        return self
+
+    def say(self, text: str) -> None:
+        """Show one line. The bar appears with the first: a mistake before it is one line."""
+        self.bar.start()
+        self.console.print(text)
+
+    def row(self, run: RunId, row: MetricsRow) -> None:
+        """Show one report of a run."""
+        self.done[run] = row["step"]
+        self.bar.update(self.task, completed=sum(self.done.values()))
+        if "held_out" in row:
+            self.console.print(f"{run!s:{self.width}}  {_evaluation(row)}", soft_wrap=True)
+
+
+def _evaluation(row: MetricsRow) -> str:
+    """An evaluation in one line."""
+    assert "held_out" in row
+    held = row["held_out"]
+    return (
+        f"step {row['step']:>6}  {row['seconds']:7.1f} s  train {row['bound']:7.2f}  "
+        f"{held['split']} {held['bound']:7.2f} = {held['reconstruction']:.2f} + "
+        f"{held['kl_address']:.2f} + {held['kl_code']:.2f} nats"
+    )
+
+
+def _scalars(row: MetricsRow) -> dict[str, float]:
+    """What TensorBoard draws of a row."""
+    names = ("bound", "reconstruction", "kl_address", "kl_code", "gradient_norm")
+    scalars = {f"train/{name}": row[name] for name in names}
+    held = row.get("held_out", {})
+    return scalars | {
+        f"held_out/{name}": value for name, value in held.items() if isinstance(value, float)
+    }
+
+
+class _Writer(Protocol):
+    """What is used of TensorBoard's SummaryWriter."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _tensorboard(folder: Path) -> _Writer:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

@@ -1,10 +1,10 @@
-"""`kanerva train RECIPE`: a run folder with config, metrics and checkpoints."""
+"""`kanerva train RECIPE`: one training, with its settings, metrics and checkpoints in a folder."""
 
 import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kanerva.cli.options import choose_device, in_json
+from kanerva.errors import KanervaError
 from kanerva.training.config import Config
 
 if TYPE_CHECKING:
@@ -16,26 +16,31 @@ def train(
     recipe: str,
     *,
     out: Path | None = None,
-    data: Path | None = None,
+    data_folder: Path | None = None,
     resume: bool = False,
     device: str | None = None,
     tensorboard: bool = False,
     json: bool = False,
 ) -> None:
-    """Run, or go on with, a training; the command line calls it for the recipe of that name."""
+    """Train a model, or continue a training; the command line calls it with a recipe's config."""
+    from kanerva.cli.options import choose_device
+    from kanerva.json_values import in_json
     from kanerva.training.parallel import Parallel
+    from kanerva.training.run_folder import RunFolder
 
     folder = out or Path("runs") / recipe
     _check_folder(folder, resume)
     parallel = Parallel.from_environment(device and choose_device(device))
     quiet = json or not parallel.is_first
     try:
-        agree = _train(config, recipe, folder, data, resume, parallel, quiet, tensorboard)
+        agree = _train(
+            config, recipe, folder, data_folder, parallel, resume, quiet=quiet, board=tensorboard
+        )
     finally:
         parallel.close()
     if json and parallel.is_first:
-        last = (folder / "metrics.jsonl").read_text().splitlines()[-1]
-        report = {"folder": str(folder), **jsonlib.loads(last), "parameters_agree": agree}
+        last = RunFolder(folder).rows()[-1]
+        report = {"folder": str(folder), **last, "parameters_agree": agree}
         print(jsonlib.dumps(in_json(report)))
 
 
@@ -43,49 +48,57 @@ def _train(
     config: Config,
     recipe: str,
     folder: Path,
-    data: Path | None,
-    resume: bool,
+    data_folder: Path | None,
     parallel: "Parallel",
+    resume: bool,
+    *,
     quiet: bool,
-    tensorboard: bool,
+    board: bool,
 ) -> bool:
-    """The training itself; returns whether all processes ended with the same parameters."""
+    """Train; returns whether all processes ended with the same parameters."""
     from kanerva.cli.show import TrainingDisplay
+    from kanerva.training.prepare import load_images
     from kanerva.training.run import Run
 
-    run = Run(config, folder, data=data, parallel=parallel)
+    images = load_images(
+        config,
+        device=parallel.device,
+        data_folder=data_folder,
+        show_progress=parallel.is_first,
+    )
+    run = Run(config, folder, images=images, parallel=parallel)
     if resume:
         run.resume()
     else:
         run.start(recipe)
-    with TrainingDisplay(run, quiet=quiet, tensorboard=tensorboard) as display:
-        run.go(display.row)
+    with TrainingDisplay(run, quiet=quiet, tensorboard=board) as display:
+        run.train(display.row)
     return parallel.agree(run.step.flat.vector)
 
 
 def _check_folder(folder: Path, resume: bool) -> None:
-    from kanerva.errors import KanervaError
+    """Refuse to overwrite another run, and to resume where there is none."""
+    from kanerva.training.run_folder import RunFolder
 
-    begun = any(folder.glob("checkpoint-*.safetensors"))
+    begun, left = RunFolder(folder).has_checkpoint(), RunFolder(folder).leftovers()
     if begun and not resume:
         raise KanervaError(
             "--out",
             expected="a folder without checkpoints",
             got=f"'{folder}', where a run has begun",
-            fix="Add --resume to go on with it, or name another folder with --out.",
+            fix="Add --resume to continue it, or name another folder with --out.",
         )
-    left = [name for name in ("config.json", "metrics.jsonl") if (folder / name).exists()]
     if left and not begun and not resume:
         raise KanervaError(
             "--out",
             expected="a new folder",
             got=f"'{folder}', which has {' and '.join(left)} but no checkpoint",
-            fix="Take them away, or name another folder with --out.",
+            fix="Remove these files, or name another folder with --out.",
         )
     if resume and not begun:
         raise KanervaError(
             "--resume",
             expected="a folder with a checkpoint",
             got=f"'{folder}', which has none",
-            fix="Leave --resume out to start, in a folder of its own.",
+            fix="Leave --resume out to start a new run.",
         )

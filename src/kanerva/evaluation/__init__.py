@@ -1,1 +1,1 @@
-"""Measurements of what the library does and how fast."""
+"""Measurements of models: bounds, repair of damaged images, capacity."""

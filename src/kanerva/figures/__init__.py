@@ -1,1 +1,1 @@
-"""Figures of the paper, drawn from saved results alone: no model is imported here."""
+"""The figures of the paper, drawn from saved results. No model is imported here."""

@@ -1,6 +1,6 @@
-"""Every figure: what the paper shows with it, and what draws ours.
+"""All figures: what the paper shows with each, and the function that draws ours.
 
-A figure is made from the files of a results folder; one whose files are missing is left out.
+A figure is drawn from the files of a results folder. If they are missing, it is left out.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     paper: str
     """What the paper shows, in our words."""
     draw: Callable[[Results], Drawn]
-    """Raises KeyError where a file or a part of it is missing."""
+    """Draws ours. Raises `MissingResultError` if a file or a part of it is not there."""
 
 
 CATALOGUE = (
@@ -32,12 +32,12 @@ CATALOGUE = (
     Entry(
         "train_kl",
         "KL of addresses and codes",
-        "The KL of z falls as the memory is learned to be used, below the VAE's.",
+        "The KL of z falls below the VAE's as the model learns to use the memory.",
         drawings.train_kl,
     ),
     Entry(
         "memory-weights",
-        "Reconstructions and the weights that read them",
+        "Reconstructions, and the weights that read them",
         "Weights are spread widely over the rows of the memory.",
         drawings.reconstruction,
     ),
@@ -51,7 +51,7 @@ CATALOGUE = (
         Entry(
             f"prior-samples-{num}",
             f"One-shot generation from {num} classes",
-            "Samples take after what was written, and sharpen up to the 6th reading.",
+            "Samples look like what was written, and get sharper up to the 6th reading.",
             drawings.samples("omniglot", num),
         )
         for num in ("2", "4", "12")
@@ -59,19 +59,19 @@ CATALOGUE = (
     Entry(
         "prior-samples-classes",
         "Samples in the written classes",
-        "Shown by pictures in the paper; counted here.",
+        "The paper shows samples; here they are counted.",
         drawings.sample_classes,
     ),
     Entry(
         "iter_prior_vae",
         "Feeding a VAE's samples back",
-        "The control: a VAE's samples do not improve when they are fed back.",
+        "The control: the samples of a VAE do not improve when they are fed back.",
         drawings.fed_back("omniglot"),
     ),
     Entry(
         "interp",
-        "A line in weight space",
-        "Images change smoothly, and stay images.",
+        "A straight line in weight space",
+        "Images change smoothly, and every one looks like an image.",
         drawings.line,
     ),
     Entry(
@@ -83,14 +83,14 @@ CATALOGUE = (
     Entry(
         "cov-online",
         "Full and diagonal covariance, item by item",
-        "The paper does not say when the rest was dropped; here it is after every item.",
+        "The paper does not say when all but the diagonal was dropped; here, after every item.",
         drawings.covariance_online,
     ),
     Entry(
         "capacity-training",
-        "Training against the DNC",
-        "Six instances each: two DNCs came near 100, the others did not; Kanerva Machines all did.",
-        drawings.contest,
+        "Training, compared with the DNC",
+        "Six runs each: two DNCs came close to 100, the others did not; all Kanerva Machines did.",
+        drawings.memories_in_training,
     ),
     Entry(
         "capacity",

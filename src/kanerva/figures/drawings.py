@@ -1,187 +1,240 @@
-"""Each figure drawn from saved results, with what it shows in words."""
+"""Each figure, drawn from saved results, with what it shows in words."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from kanerva.figures import draw
-from kanerva.figures.packed import unpack
-from kanerva.figures.results import Results, finals, lines, runs
+from kanerva.figures.draw import Curve, ErrorCurve
+from kanerva.figures.records import Record
+from kanerva.figures.results import MissingResultError, Results, Rows
+from kanerva.rendering.image_grid import image_grid
+from kanerva.rendering.image_json import images_to_json
 
 NATS = "negative bound, nats per image"
+SCALE = 4
+"""Side of the square that a pixel becomes in a figure."""
 
 
 class Drawn(NamedTuple):
-    """A figure, what it shows in words, and its data."""
+    """A figure, what it shows in words, and its data as JSON can hold them."""
 
-    figure: Figure
+    figure: Figure | Image.Image
     ours: str
-    data: Any
+    data: Mapping[str, object]
 
 
 def learning_curves(results: Results) -> Drawn:
     """Figure learning_curves: test bounds while training."""
-    machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
-    groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
+    machine, vae = (results.seeds("omniglot", name) for name in ("omniglot", "omniglot-vae"))
+    groups = {"Kanerva Machine": _curves(machine, "bound"), "VAE": _curves(vae, "bound")}
     figure = draw.curves(
         groups, x="training steps", y=NATS, limits=(0, 140), level=(68.3, "the paper's 68.3")
     )
-    ours = f"On 1,000 test episodes: {finals(machine)}; VAE {finals(vae)}."
+    ours = f"On 1,000 test episodes: {_final_bounds(machine)}; VAE {_final_bounds(vae)}."
     return Drawn(figure, ours, groups)
 
 
 def train_kl(results: Results) -> Drawn:
     """Figure train_kl: KL of y and of z while training."""
-    machine, vae = (runs(results, "omniglot", name) for name in ("omniglot", "omniglot-vae"))
+    machine, vae = (results.seeds("omniglot", name) for name in ("omniglot", "omniglot-vae"))
     groups = {
-        "Kanerva Machine, KL of y": lines(machine, "kl_address"),
-        "Kanerva Machine, KL of z": lines(machine, "kl_code"),
-        "VAE, KL of z": lines(vae, "kl_code"),
+        "Kanerva Machine, KL of y": _curves(machine, "kl_address"),
+        "Kanerva Machine, KL of z": _curves(machine, "kl_code"),
+        "VAE, KL of z": _curves(vae, "kl_code"),
     }
     figure = draw.curves(groups, x="training steps", y="KL, nats per image")
-    final = machine[0]["final"]
+    final = machine[0].final
     ours = (
-        f"At the end {final['kl_address']:.1f} nats of address and {final['kl_code']:.2f} of code: "
-        f"z is read from the memory nearly as it is. The VAE pays {vae[0]['final']['kl_code']:.0f}."
+        f"At the end {final.kl_address:.1f} nats for the address and {final.kl_code:.2f} for the "
+        f"code: z is almost exactly what the memory holds. The VAE pays "
+        f"{vae[0].final.kl_code:.0f}."
     )
     return Drawn(figure, ours, groups)
 
 
 def reconstruction(results: Results) -> Drawn:
-    """Figure memory, left: what is read, and by which weights."""
-    data = results["exhibits"]["omniglot"]["reconstruction"]
-    named = {name: unpack(data[name]) for name in ("written", "read")}
+    """Figure memory, left: what is read, and with which weights."""
+    found = results.reconstruction("omniglot")
+    rows = {"written": found.written, "read": found.read}
     ours = (
-        f"In use are {data['rows_used']:.1f} ± {data['rows_used_stderr']:.1f} of 64 rows "
+        f"A reading uses {found.rows_used:.1f} ± {found.rows_used_stderr:.1f} of 64 rows "
         "(effective number over 50 episodes): weights are distributed."
     )
-    return Drawn(draw.rows(named, weights=data["weights"]), ours, data)
+    data = {
+        **_rows_to_json(rows),
+        "weights": found.weights,
+        "rows_used": found.rows_used,
+        "rows_used_stderr": found.rows_used_stderr,
+    }
+    return Drawn(image_grid(rows, bars={"weights": found.weights}, scale=SCALE), ours, data)
 
 
 def repair(results: Results) -> Drawn:
     """Figure memory, right: damaged images over readings."""
-    data = results["exhibits"]["omniglot"]["repair"]
-    measured = results["denoise"]
-    errors = ", ".join(f"{error:.3f}" for error in measured["errors"])
+    rows, measured = results.image_rows("omniglot", "repair"), results.denoising()
+    errors = ", ".join(f"{error:.3f}" for error in measured.errors)
     ours = (
-        f"Mean error of a pixel over {measured['episodes']:,} test episodes: "
-        f"{measured['corrupted_error']:.3f} damaged; {errors} after each reading."
+        f"Mean error of a pixel over {measured.num_episodes:,} test episodes: "
+        f"{measured.cue_error:.3f} damaged; {errors} after each reading."
     )
-    return Drawn(draw.rows({name: unpack(row) for name, row in data.items()}), ours, data)
+    return _drawn_rows(rows, ours)
 
 
 def samples(data_set: str, num_classes: str) -> Callable[[Results], Drawn]:
-    """Figures prior-samples and cifar-prior-samples: what is generated after few classes."""
+    """Figures prior-samples and cifar-prior-samples: images generated after few classes."""
 
     def drawn(results: Results) -> Drawn:
-        data = results["exhibits"][data_set]["samples"][num_classes]
-        figure = draw.rows({name: unpack(row) for name, row in data.items()})
+        rows = results.image_rows(data_set, "samples", num_classes)
         ours = "First row: some of what was written. Below: samples after 0 to 8 readings."
-        return Drawn(figure, ours, data)
+        return _drawn_rows(rows, ours)
 
     return drawn
 
 
 def sample_classes(results: Results) -> Drawn:
     """What prior-samples claims, counted by a classifier."""
-    measured = results["samples"]
-    groups = {}
-    for num, shares in measured["classes"].items():
-        for name, key in (("Kanerva Machine", "kanerva"), ("VAE", "vae")):
-            means, errors = shares[key]["mean"], shares[key]["stderr"]
-            groups[f"{name}, {num} classes"] = (measured["iterations"], means, errors)
-    figure = draw.lines_with_errors(groups, x="readings", y="share in the written classes")
+    measured = results.sample_classes()
+    lines = [
+        ErrorCurve(
+            model,
+            f"{num_classes} classes",
+            measured.readings,
+            shares[key].means,
+            shares[key].stderrs,
+        )
+        for num_classes, shares in measured.shares.items()
+        for model, key in (("Kanerva Machine", "kanerva"), ("VAE", "vae"))
+    ]
+    figure = draw.curves_with_errors(lines, x="readings", y="share in the written classes")
     real = ", ".join(
-        f"{shares['real']['mean'][0]:.2f} for {num}" for num, shares in measured["classes"].items()
+        f"{shares['real'].means[0]:.2f} for {num_classes}"
+        for num_classes, shares in measured.shares.items()
     )
     ours = (
-        f"A classifier of all characters, right on {measured['classifier_accuracy']:.0%} of the "
-        f"test drawers' images, counts. Real images of the written classes: {real} classes."
+        "Counted by a classifier of all characters that is right for "
+        f"{measured.classifier_accuracy:.0%} of the test drawers' images. Real images of the "
+        f"written classes: {real} classes."
     )
-    return Drawn(figure, ours, measured)
+    return Drawn(figure, ours, dataclasses.asdict(measured))
 
 
 def line(results: Results) -> Drawn:
-    """Figure interp: images between two, in weight space."""
-    data = results["exhibits"]["omniglot"]["line"]
-    figure = draw.rows({" " * number: unpack(row) for number, row in enumerate(data.values())})
-    return Drawn(figure, "The ends are two written images; weights in between are mixed.", data)
+    """Figure interp: images between two others, in weight space."""
+    rows = results.image_rows("omniglot", "line")
+    images = list(rows.values())
+    figure = image_grid({"": np.concatenate(images)}, num_columns=len(images[0]), scale=SCALE)
+    ours = "The ends of a row are two written images. In between, their weights are mixed."
+    return Drawn(figure, ours, _rows_to_json(rows))
 
 
 def fed_back(data_set: str) -> Callable[[Results], Drawn]:
     """Figure iter_prior_vae, the control: a VAE has no memory to read again."""
 
     def drawn(results: Results) -> Drawn:
-        data = results["exhibits"][data_set]["vae"]
-        figure = draw.rows({name: unpack(row) for name, row in data.items()})
-        return Drawn(figure, "Samples of our VAE, fed back up to ten times.", data)
+        rows = results.image_rows(data_set, "vae")
+        return _drawn_rows(rows, "Samples of our VAE, fed back up to ten times.")
 
     return drawn
 
 
 def covariance(results: Results) -> Drawn:
     """Figure cov: full and diagonal U, episodes written in one call."""
-    full = runs(results, "omniglot", "omniglot")
-    diagonal = runs(results, "omniglot", "diagonal")
-    groups = {"full covariance": lines(full, "bound"), "diagonal": lines(diagonal, "bound")}
+    full, diagonal = (results.seeds("omniglot", name) for name in ("omniglot", "diagonal"))
+    groups = {"full covariance": _curves(full, "bound"), "diagonal": _curves(diagonal, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS, limits=(0, 140))
-    ours = f"On test, full: {finals(full)}; diagonal: {finals(diagonal)}."
+    ours = f"On test, full: {_final_bounds(full)}; diagonal: {_final_bounds(diagonal)}."
     return Drawn(figure, ours, groups)
 
 
 def covariance_online(results: Results) -> Drawn:
     """Figure cov with all but the diagonal of U dropped after every item."""
     full, diagonal = (
-        runs(results, "covariance", name) for name in ("full", "diagonal after every item")
+        results.seeds("covariance", name) for name in ("full", "diagonal after every item")
     )
     groups = {
-        "full covariance": lines(full, "bound"),
-        "diagonal after every item": lines(diagonal, "bound"),
+        "full covariance": _curves(full, "bound"),
+        "diagonal after every item": _curves(diagonal, "bound"),
     }
     figure = draw.curves(groups, x="training steps (4 episodes each)", y=NATS)
     ours = (
-        f"Items written one after another, and only the diagonal kept: {finals(diagonal)} on test; "
-        f"full: {finals(full)}, the same either way. Short runs with small batches."
+        "Items written one after another, and only the diagonal kept: "
+        f"{_final_bounds(diagonal)} on test; full, which is the same either way: "
+        f"{_final_bounds(full)}. Short runs with small batches."
     )
     return Drawn(figure, ours, groups)
 
 
-def contest(results: Results) -> Drawn:
-    """Figure capacity, left: training against other memories."""
-    titles = results["compare"]["runs"]
-    names = list(dict.fromkeys(title.split(" seed")[0] for title in titles))
-    groups = {name: lines(runs(results, "compare", name), "bound") for name in names}
+def memories_in_training(results: Results) -> Drawn:
+    """Figure capacity, left: training with each of several memories."""
+    sweep = results.sweep("compare")
+    groups = {label: _curves(sweep.seeds(label), "bound") for label in sweep.labels}
     figure = draw.curves(groups, x="training steps", y=NATS)
-    ends = (f"{name}: {finals(runs(results, 'compare', name))}" for name in names)
+    ends = (f"{label}: {_final_bounds(sweep.seeds(label))}" for label in sweep.labels)
     return Drawn(figure, f"On test, z from the memory alone. {'; '.join(ends)}.", groups)
 
 
 def capacity(results: Results) -> Drawn:
     """Figure capacity, right: bounds at other lengths and class counts."""
-    measured = results["compare"]["capacity"]
-    groups = {
-        f"{name}, {classes if classes == 'all' else classes + ' classes'}": (
-            [row["episode_length"] for row in rows],
-            [row["bound"] for row in rows],
-            [row["stderr"] for row in rows],
+    measured = results.sweep("compare").capacity
+    lines = [
+        ErrorCurve(
+            label,
+            num_classes if num_classes == "all" else f"{num_classes} classes",
+            [point.episode_length for point in points],
+            [point.bound for point in points],
+            [point.stderr for point in points],
         )
-        for name, curves in measured.items()
-        if name in ("Kanerva Machine", "DNC")
-        for classes, rows in curves.items()
-    }
-    figure = draw.lines_with_errors(groups, x="items in an episode", y=NATS, log=True)
-    ours = "Test bound of one model of each kind, trained with episodes of 32."
-    return Drawn(figure, ours, groups)
+        for label in ("Kanerva Machine", "DNC")
+        for num_classes, points in measured.get(label, {}).items()
+    ]
+    if not lines:
+        raise MissingResultError("capacity of Kanerva Machine or DNC in compare.json")
+    figure = draw.curves_with_errors(lines, x="items in an episode", y=NATS, log=True)
+    data = {line.name: (line.positions, line.means, line.stderrs) for line in lines}
+    return Drawn(figure, "Test bound of one model of each kind, trained with episodes of 32.", data)
 
 
 def cifar_curves(results: Results) -> Drawn:
     """Figure cifar-train: bounds while training."""
-    machine, vae = (runs(results, "cifar10", name) for name in ("cifar10", "cifar10-vae"))
-    groups = {"Kanerva Machine": lines(machine, "bound"), "VAE": lines(vae, "bound")}
+    machine, vae = (results.seeds("cifar10", name) for name in ("cifar10", "cifar10-vae"))
+    groups = {"Kanerva Machine": _curves(machine, "bound"), "VAE": _curves(vae, "bound")}
     figure = draw.curves(groups, x="training steps", y=NATS)
     ours = (
-        f"{finals(machine)} against {finals(vae)} on test; the curves are of validation images. "
-        "JPEG re-encoding of CIFAR-10."
+        f"{_final_bounds(machine)} against {_final_bounds(vae)} on test. The curves show "
+        "validation images. CIFAR-10 here is a JPEG re-encoding."
     )
     return Drawn(figure, ours, groups)
+
+
+def _curves(runs: Sequence[Record], term: Literal["bound", "kl_address", "kl_code"]) -> list[Curve]:
+    """Steps and held-out values of each run."""
+    return [
+        (
+            [point.step for point in run.curve],
+            [getattr(point.held_out, term) for point in run.curve],
+        )
+        for run in runs
+    ]
+
+
+def _final_bounds(runs: Sequence[Record]) -> str:
+    """The lowest and the highest bound at the end, in words."""
+    values = sorted((run.final.bound for run in runs), key=lambda nats: (math.isnan(nats), nats))
+    if len(values) == 1:
+        return f"{values[0]:.1f} nats"
+    return f"{values[0]:.1f} to {values[-1]:.1f} nats over {len(values)} seeds"
+
+
+def _drawn_rows(rows: Rows, ours: str) -> Drawn:
+    """Saved images, one row for each label."""
+    return Drawn(image_grid(rows, scale=SCALE), ours, _rows_to_json(rows))
+
+
+def _rows_to_json(rows: Rows) -> dict[str, object]:
+    return {label: images_to_json(row) for label, row in rows.items()}

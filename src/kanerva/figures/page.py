@@ -1,4 +1,4 @@
-"""All figures as files, and as one HTML page that needs nothing else."""
+"""All figures as files, and as one HTML page that needs no other file."""
 
 import base64
 import html
@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 from kanerva.atomic import write_atomically
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
-from kanerva.figures.results import broken, load_results
+from kanerva.figures.results import MissingResultError, Results
+from kanerva.json_values import in_json
+from kanerva.rendering.image_grid import png, svg
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 60rem;
@@ -26,45 +29,46 @@ dt { color: #666; } dd { margin: 0; }
 
 
 class Made(NamedTuple):
-    """What was made, and what was left out and why."""
+    """The figures that were made, and what is missing for the others."""
 
     names: list[str]
     missing: dict[str, str]
+    """For each figure that was left out, the file or the part of it that is not there."""
     page: Path
 
 
-def make(results: Path, out: Path) -> Made:
-    """PNG, SVG and JSON of every figure whose results are there, and index.html."""
-    found = load_results(results)
+def make_figures(results: Path, out: Path) -> Made:
+    """Write PNG, SVG and JSON of every figure whose results are there, and index.html."""
+    found = Results.load(results)
     drawn: list[tuple[Entry, Drawn]] = []
     missing = {}
     for entry in CATALOGUE:
         try:
             drawn.append((entry, entry.draw(found)))
-        except KeyError as error:
-            missing[entry.name] = str(error.args[0])
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise broken(results, f"{error}, for the figure '{entry.name}',") from None
+        except MissingResultError as error:
+            missing[entry.name] = str(error)
     parts = []
     for entry, figure in drawn:
         for suffix in ("png", "svg"):
-            write_atomically(out / f"{entry.name}.{suffix}", _render(figure.figure, suffix))
-        write_atomically(out / f"{entry.name}.json", json.dumps(figure.data).encode())
+            write_atomically(out / f"{entry.name}.{suffix}", _encode(figure.figure, suffix))
+        write_atomically(out / f"{entry.name}.json", json.dumps(in_json(figure.data)).encode())
         parts.append(_section(entry, figure))
     page = out / "index.html"
     write_atomically(page, _page(parts, missing).encode())
     return Made([entry.name for entry, _ in drawn], missing, page)
 
 
-def _render(figure: Figure, suffix: str) -> bytes:
+def _encode(figure: Figure | Image.Image, suffix: str) -> bytes:
+    if isinstance(figure, Image.Image):
+        return png(figure) if suffix == "png" else svg(figure)
     stream = io.BytesIO()
-    nothing = {"Date": None} if suffix == "svg" else {}
-    figure.savefig(stream, format=suffix, dpi=150, metadata=nothing)
+    no_date = {"Date": None} if suffix == "svg" else {}
+    figure.savefig(stream, format=suffix, dpi=150, metadata=no_date)
     return stream.getvalue()
 
 
 def _section(entry: Entry, drawn: Drawn) -> str:
-    image = base64.b64encode(_render(drawn.figure, "png")).decode()
+    image = base64.b64encode(_encode(drawn.figure, "png")).decode()
     title, paper, ours = (html.escape(text) for text in (entry.title, entry.paper, drawn.ours))
     return (
         f'<h2 id="{entry.name}">{title}</h2>\n'

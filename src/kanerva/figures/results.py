@@ -1,57 +1,138 @@
-"""Saved results: files of a folder, and the runs in them."""
+"""Everything that figures are drawn from: the files of a results folder, parsed."""
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from kanerva.errors import KanervaError
+import numpy as np
+from numpy.typing import NDArray
 
-Results = dict[str, Any]
-"""File names without .json, and what is in them."""
+from kanerva.figures.records import Record, Sweep
+from kanerva.figures.saved_json import SavedJson
 
-
-def load_results(folder: Path) -> Results:
-    """Every JSON object of a folder, by the name of its file."""
-    found = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            found[path.stem] = json.loads(path.read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise broken(path, str(error)) from None
-        if not isinstance(found[path.stem], dict):
-            raise broken(path, type(found[path.stem]).__name__)
-    return found
+Rows = dict[str, NDArray[np.float64]]
+"""Images (N, channels, H, W) for each label."""
 
 
-def broken(path: Path, what: str) -> KanervaError:
-    """The error for results that are there but of another form."""
-    return KanervaError(
-        "--results",
-        expected="JSON objects in its files",
-        got=f"{what} in '{path}'",
-        fix="Make the file again, or take it away.",
-    )
+class MissingResultError(Exception):
+    """A figure cannot be drawn, because a file or a part of it is not there."""
 
 
-def runs(results: Results, file: str, recipe: str) -> list[dict[str, Any]]:
-    """The seeds of a recipe; where several settings were tried, the one that was chosen."""
-    wanted = results[file].get("best", {}).get(recipe, recipe)
-    found = [run for name, run in results[file]["runs"].items() if name.split(" seed")[0] == wanted]
-    if not found:
-        raise KeyError(f"{file}: {recipe}")
-    return found
+@dataclass(frozen=True)
+class Denoising:
+    """What `kanerva denoise` measured."""
+
+    num_episodes: int
+    cue_error: float
+    errors: tuple[float, ...]
+    """After each reading."""
 
 
-def lines(found: list[dict[str, Any]], term: str) -> list[tuple[list[float], list[float]]]:
-    """Steps and held-out values of each run."""
-    return [
-        ([row["step"] for row in run["curve"]], [row["held_out"][term] for row in run["curve"]])
-        for run in found
-    ]
+@dataclass(frozen=True)
+class Shares:
+    """Shares of samples in the written classes, after each number of readings."""
+
+    means: tuple[float, ...]
+    stderrs: tuple[float, ...]
 
 
-def finals(found: list[dict[str, Any]]) -> str:
-    values = sorted(run["final"]["bound"] for run in found)
-    if len(values) == 1:
-        return f"{values[0]:.1f} nats"
-    return f"{values[0]:.1f} to {values[-1]:.1f} nats over {len(values)} seeds"
+@dataclass(frozen=True)
+class SampleClasses:
+    """How many samples a classifier puts into the classes that were written."""
+
+    readings: tuple[int, ...]
+    classifier_accuracy: float
+    shares: dict[str, dict[str, Shares]]
+    """For each number of classes: of kanerva, of vae, and of real images."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """Images that were written, the same images read, and the weights that read them."""
+
+    written: NDArray[np.float64]
+    read: NDArray[np.float64]
+    weights: list[list[float]]
+    rows_used: float
+    rows_used_stderr: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """The files of a results folder."""
+
+    files: dict[str, SavedJson]
+    """By their names without .json."""
+
+    @classmethod
+    def load(cls, folder: Path) -> "Results":
+        """Read every JSON file of a folder."""
+        return cls({file.stem: SavedJson.read(file) for file in sorted(folder.glob("*.json"))})
+
+    def sweep(self, name: str) -> Sweep:
+        """The runs of a sweep."""
+        return Sweep.parse(self._file(name))
+
+    def seeds(self, name: str, label: str) -> list[Record]:
+        """The runs of a label in a sweep, or of the setting chosen for a recipe."""
+        found = self.sweep(name).seeds(label)
+        if not found:
+            raise MissingResultError(f"runs of {label} in {name}.json")
+        return found
+
+    def denoising(self) -> Denoising:
+        """How far readings repair damaged images."""
+        saved = self._file("denoise")
+        return Denoising(
+            num_episodes=saved["episodes"].integer(),
+            cue_error=saved["cue_error"].number(),
+            errors=_numbers(saved["errors"]),
+        )
+
+    def sample_classes(self) -> SampleClasses:
+        """How many samples are in the written classes."""
+        saved = self._file("samples")
+        return SampleClasses(
+            readings=tuple(reading.integer() for reading in saved["readings"].parts()),
+            classifier_accuracy=saved["classifier_accuracy"].number(),
+            shares={
+                num_classes: {
+                    name: Shares(_numbers(part["mean"]), _numbers(part["stderr"]))
+                    for name, part in parts.entries().items()
+                }
+                for num_classes, parts in saved["classes"].entries().items()
+            },
+        )
+
+    def reconstruction(self, data_set: str) -> Reconstruction:
+        """Images, and the weights that read them."""
+        saved = self._figure_images(data_set, "reconstruction")
+        return Reconstruction(
+            written=saved["written"].images(),
+            read=saved["read"].images(),
+            weights=[list(_numbers(row)) for row in saved["weights"].parts()],
+            rows_used=saved["rows_used"].number(),
+            rows_used_stderr=saved["rows_used_stderr"].number(),
+        )
+
+    def image_rows(self, data_set: str, *keys: str) -> Rows:
+        """Labelled rows of images, for example those of ("repair",) or ("samples", "4")."""
+        saved = self._figure_images(data_set, *keys)
+        return {label: row.images() for label, row in saved.entries().items()}
+
+    def _figure_images(self, data_set: str, *keys: str) -> SavedJson:
+        saved = self._file("figure_images")
+        for key in (data_set, *keys):
+            found = saved.get(key)
+            if found is None:
+                raise MissingResultError(f"{' '.join((data_set, *keys))} in figure_images.json")
+            saved = found
+        return saved
+
+    def _file(self, name: str) -> SavedJson:
+        if name not in self.files:
+            raise MissingResultError(f"{name}.json")
+        return self.files[name]
+
+
+def _numbers(saved: SavedJson) -> tuple[float, ...]:
+    return tuple(part.number() for part in saved.parts())

@@ -14,10 +14,26 @@ def to_float64(tensor: Tensor) -> Tensor:
     return tensor.to(WORKING_DTYPE)
 
 
+def broadcast_shapes(*shapes: torch.Size) -> torch.Size:
+    """The common shape of all `shapes`, as `torch.broadcast_shapes` gives it.
+
+    That function imports SymPy when it is first called, which can take seconds.
+    """
+    num_dims = max(map(len, shapes))
+    common = []
+    padded = ((1,) * (num_dims - len(shape)) + tuple(shape) for shape in shapes)
+    for sizes in zip(*padded, strict=True):
+        others = [size for size in sizes if size != 1]
+        if any(size != others[0] for size in others):
+            raise RuntimeError(f"shapes {shapes} do not broadcast")
+        common.append(others[0] if others else 1)
+    return torch.Size(common)
+
+
 def concatenate_columns(left: Tensor, right: Tensor) -> Tensor:
     """[left right], broadcast to common leading dimensions."""
     if left.shape[:-2] != right.shape[:-2]:
-        batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
         left = left.expand(*batch, *left.shape[-2:])
         right = right.expand(*batch, *right.shape[-2:])
     return torch.cat([left, right], dim=-1)

@@ -196,7 +196,7 @@ def log_evidence(
 
 def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
     """The chain rule over blocks of at most K items: no system is larger than K x K."""
-    batch = torch.broadcast_shapes(
+    batch = linalg.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )
     # Other representations would approximate between blocks.

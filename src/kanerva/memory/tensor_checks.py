@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from kanerva.errors import KanervaError
+from kanerva.linalg import broadcast_shapes
 
 FLOAT_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes of memories and of what is written; torch cannot even add numbers in smaller ones."""
@@ -158,9 +159,9 @@ def broadcast_batches(**batches: torch.Size) -> torch.Size:
     """The leading dimensions that all arguments broadcast to; an error where they do not."""
     first, *others = batches.values()
     if all(batch == first for batch in others):
-        return first  # nearly always the case, and torch.broadcast_shapes is slow
+        return first  # nearly always the case
     try:
-        return torch.broadcast_shapes(*batches.values())
+        return broadcast_shapes(*batches.values())
     except RuntimeError:
         raise KanervaError(
             ", ".join(batches),

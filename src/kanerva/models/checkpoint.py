@@ -7,14 +7,15 @@ from typing import Literal, TypeVar, overload
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
-from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 from kanerva.models.vae import VAE
+from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
 SHIPPED = ("omniglot", "omniglot-vae")
@@ -23,12 +24,12 @@ OLD_NAMES = {
     "encoder.": "coder.encoder.",
     "decoder.": "coder.decoder.",
     "likelihood.": "coder.likelihood.",
-    "memory.key_net.": "inference.addressing.table.key_net.",
-    "memory.addresses": "inference.addressing.table.addresses",
-    "memory.": "inference.memory.",
-    "address_net.": "inference.addressing.address_net.",
-    "code_net.": "inference.code_net.",
-    "log_var": "inference.addressing.log_var",
+    "memory.key_net.": "access.addressing.table.key_net.",
+    "memory.addresses": "access.addressing.table.addresses",
+    "memory.": "access.memory.",
+    "address_net.": "access.addressing.address_net.",
+    "code_net.": "access.code_net.",
+    "log_var": "access.addressing.log_var",
 }
 """How parameters of schema 1 begin, and how they begin today. The first match counts."""
 
@@ -78,7 +79,7 @@ def load(
             "name",
             expected=f"a checkpoint of a {kind.__name__}",
             got=f"a {type(model).__name__} in '{name}'",
-            fix=f"Pass kind={type(model).__name__} (kanerva.VAE for a VAE).",
+            fix=f"Pass kind={type(model).__name__}, from {type(model).__module__}.",
         )
     return model
 
@@ -87,6 +88,7 @@ def load_with_card(
     name: str | Path, *, device: str | torch.device = "cpu"
 ) -> tuple[Model, dict[str, object]]:
     """A model of any kind, and what its file says about how it was made."""
+    device = check_device("device", device)
     tensors, metadata = read_checkpoint(find_checkpoint(name))
     parameters = {key: value for key, value in tensors.items() if not key.startswith("training.")}
     card = metadata.get("card", {})
@@ -111,6 +113,13 @@ def load_memory_model(
 
 def find_checkpoint(name: str | Path) -> Path:
     """The file itself, the newest checkpoint of a run folder, or a model of the package."""
+    if not isinstance(name, str | Path) or not str(name):
+        raise KanervaError(
+            "checkpoint",
+            expected="a name or a path",
+            got=repr(name)[:80],
+            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
+        )
     path = Path(name)
     if str(name) in SHIPPED and not path.exists():
         return SHIPPED_FOLDER / f"{name}.safetensors"

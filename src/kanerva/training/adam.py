@@ -1,4 +1,4 @@
-"""Adam on one vector, with the entries of its gradient clipped by their usual size."""
+"""Adam on one vector. Each entry of the gradient is clipped by its usual size."""
 
 from typing import NamedTuple
 
@@ -6,17 +6,17 @@ import torch
 from torch import Tensor
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-"""Adam's defaults."""
+"""The usual settings of Adam."""
 CLIP_FROM = 100
-"""Steps after which the mean square of a gradient is worth clipping by."""
+"""Steps after which the mean square of a gradient is known well enough to clip by it."""
 
 
 class Adam(NamedTuple):
-    """Parameters as a flat vector, and Adam's moments of it.
+    """Parameters as a flat vector, and Adam's two moments of their gradient.
 
-    torch's own Adam takes dozens of small kernels, or one that cuts a vector into pieces of 64k
-    entries, too few to fill a GPU. Here `update` is a function of tensors, one pass
-    when compiled.
+    torch's own Adam takes dozens of small kernels, or one kernel that cuts a vector into pieces of
+    64k entries, which are too few to fill a GPU. Here `update` is a function of tensors that takes
+    one pass when it is compiled.
     """
 
     vector: Tensor
@@ -25,11 +25,12 @@ class Adam(NamedTuple):
 
     @staticmethod
     def of(vector: Tensor) -> "Adam":
+        """Adam before its first step."""
         return Adam(vector, torch.zeros_like(vector), torch.zeros_like(vector))
 
 
 def update(adam: Adam, gradient: Tensor, lr: Tensor, count: Tensor, clip: float) -> None:
-    """One step in place, after `count` others."""
+    """Make one step in place, after `count` others."""
     vector, mean, square = adam
     gradient = clipped(gradient, square, count, clip)
     mean.lerp_(gradient, 1 - BETA1)
@@ -39,13 +40,14 @@ def update(adam: Adam, gradient: Tensor, lr: Tensor, count: Tensor, clip: float)
 
 
 def clipped(gradient: Tensor, square: Tensor, count: Tensor, clip: float) -> Tensor:
-    """No entry more than `clip` times its usual size, Adam's root of the mean square.
+    """The gradient with no entry above `clip` times its usual size.
 
-    A gradient that is not finite counts as none.
+    The usual size of an entry is the root of its mean square, which Adam keeps. A gradient that is
+    not finite counts as zero.
 
-    A rare batch with a gradient of a million times the usual length would otherwise move every
-    parameter of one layer by 30 learning rates, all in step. Clipping the whole gradient by its
-    length does not prevent that: it may all be in that layer.
+    Without clipping, a rare batch with a gradient of a million times the usual length moves every
+    parameter of one layer by 30 learning rates, all in the same direction. Clipping the whole
+    gradient by its length does not prevent that, because all of it may be in that layer.
     """
     gradient = torch.where(gradient.norm().isfinite(), gradient, 0.0)
     usual = (square / _share(BETA2, count)).sqrt()
@@ -54,5 +56,5 @@ def clipped(gradient: Tensor, square: Tensor, count: Tensor, clip: float) -> Ten
 
 
 def _share(beta: float, count: Tensor) -> Tensor:
-    """How much of a running mean with decay `beta` is there after `count` steps."""
+    """The total weight of a running mean with decay `beta` after `count` steps."""
     return (1 - beta**count).float()

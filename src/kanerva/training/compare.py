@@ -1,105 +1,104 @@
-"""Memories side by side: the same model, data and steps around each, at K x C numbers."""
+"""The built-in plan of `kanerva compare`: one model around each memory, at K x C numbers."""
 
-import dataclasses
-import json
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypedDict
 
-import torch
+from kanerva.training.plan import Plan, PlannedRun, RunId
+from kanerva.training.recipes import RECIPES, with_memory
+from kanerva.training.records import RunRecord, SweepRecord
 
-from kanerva.evaluation.capacity import measure_capacity
-from kanerva.evaluation.evaluate import evaluate, ignorance
-from kanerva.training.config import Config
-from kanerva.training.parallel import Parallel
-from kanerva.training.recipes import as_rival
-from kanerva.training.run import Report, Run
-
-CONTENDERS: dict[str, str] = {
+MEMORIES = {
     "Kanerva Machine": "kanerva",
     "DNC": "dnc",
     "LRUA": "lrua",
     "Dynamic Kanerva Machine": "dynamic",
 }
+"""Labels of the runs, and the kind of model of each."""
 FAILED = 1.25
-"""A seed that ends this many times above the best of its memory counts as failed; so does one that
-ends above what it costs to know only how often each pixel is ink."""
+"""A seed that ends this many times above the best seed of its memory counts as failed. So does one
+that ends above the bound of a model that knows only how often each pixel is ink."""
+NUM_EVALUATIONS = 12
 
 
-def contest(
-    recipe: Config,
-    *,
-    seeds: int,
-    out: Path,
-    data: Path | None,
-    device: str | None,
-    episodes: int,
-    watch: Callable[[str, Run], Report],
-) -> dict[str, Any]:
-    """Train each memory from every seed, or go on where a run stopped, and measure all.
+class SummaryRow(TypedDict):
+    """All seeds of one memory."""
 
-    What is done is kept in folders under `out`, one for each run.
+    memory: str
+    best: float
+    bounds: list[float]
+    failed: int
+    memory_kl_per_item: float | None
+    ms_per_step: float | None
+    num_parameters: int
+
+
+class CompareRecord(SweepRecord):
+    """The results file of `kanerva compare`."""
+
+    summary: list[SummaryRow]
+    pixel_entropy: float
+
+
+def compare_plan(recipe: str, *, seeds: int, steps: int | None, episodes: int) -> Plan:
+    """Every memory from every seed, in the experiment of a recipe, z from the memory alone.
+
+    Args:
+        recipe: name of an experiment of the Kanerva Machine.
+        seeds: runs of each memory.
+        steps: of each run; by default the recipe's.
+        episodes: of each final number.
+
     """
-    runs, capacity, knows_nothing = {}, {}, math.inf
-    for name, kind in CONTENDERS.items():
+    base = RECIPES[recipe]
+    num_steps = steps or base.training.steps
+    training = replace(
+        base.training, steps=num_steps, eval_every=max(num_steps // NUM_EVALUATIONS, 1)
+    )
+    runs = []
+    for label, kind in MEMORIES.items():
+        config = with_memory(replace(base, training=training), kind)
         for seed in range(seeds):
-            title = f"{name} seed {seed}"
-            config = as_rival(recipe, kind)
-            training = dataclasses.replace(config.training, seed=seed)
-            config = dataclasses.replace(config, training=training)
-            folder = out / title.lower().replace(" ", "-")
-            run = Run(config, folder, data=data, parallel=Parallel.from_environment(device))
-            if any(folder.glob("checkpoint-*.safetensors")):
-                run.resume()
-            else:
-                run.start(name)
-            if run.done < training.steps:
-                run.go(watch(title, run))
-            runs[title] = _measure(run, episodes)
-            if config.model.likelihood == "bernoulli":
-                knows_nothing = ignorance(run.monitor_set)
-            if seed == 0:
-                capacity[name] = measure_capacity(
-                    run.model, run.monitor_set, episodes=max(episodes // 10, 4)
-                )
-    return {"runs": runs, "capacity": capacity, "ignorance": knows_nothing}
+            seeded = replace(config, training=replace(config.training, seed=seed))
+            runs.append(PlannedRun(id=RunId(label, seed), recipe=recipe, config=seeded))
+    first_seeds = tuple(RunId(label, 0) for label in MEMORIES)
+    return Plan(
+        what="Memories of the same size in the same model, z from the memory alone",
+        split=base.data.split,
+        monitor=base.data.monitor,
+        report=base.data.monitor,
+        runs=tuple(runs),
+        episodes=episodes,
+        alone=first_seeds,
+        capacity=first_seeds,
+    )
 
 
-def _measure(run: Run, episodes: int) -> dict[str, Any]:
-    """What is kept of a finished run."""
-    length = run.config.data.episode_length
-    final = evaluate(run.model, run.monitor_set, episodes=episodes, episode_length=length)
-    rows = (run.folder / "metrics.jsonl").read_text().splitlines()
-    return {
-        "config": dataclasses.asdict(run.config),
-        "final": final._asdict(),
-        "curve": [json.loads(row) for row in rows],
-        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-        "ms_per_step": 1e3 * run.seconds / run.done,
-        "device": torch.cuda.get_device_name() if run.device.type == "cuda" else "cpu",
-    }
+def summary(records: Sequence[RunRecord], *, pixel_entropy: float) -> list[SummaryRow]:
+    """One row for each memory: its best seed, all of them, and how many failed.
 
+    Args:
+        records: the runs of a sweep.
+        pixel_entropy: nats of a model that knows only how often each pixel is ink; infinite where
+            pixels are not ink.
 
-def summary(runs: dict[str, dict[str, Any]], knows_nothing: float) -> list[dict[str, Any]]:
-    """One row for each memory: its best seed, all of them, and how many failed."""
+    """
     rows = []
-    for name in dict.fromkeys(title.split(" seed")[0] for title in runs):
-        own = [run for title, run in runs.items() if title.split(" seed")[0] == name]
-        bounds = [run["final"]["bound"] for run in own]
-        finite = [bound for bound in bounds if math.isfinite(bound)]
-        best = min(finite, default=math.nan)
-        most = min(FAILED * best, knows_nothing)
-        first = own[0]
+    for label in dict.fromkeys(record["label"] for record in records):
+        own = [record for record in records if record["label"] == label]
+        bounds = [record["final"]["bound"] for record in own]
+        best = min((bound for bound in bounds if math.isfinite(bound)), default=math.nan)
+        highest = min(FAILED * best, pixel_entropy)
         rows.append(
-            {
-                "memory": name,
-                "best": best,
-                "bounds": bounds,
-                "failed": sum(not bound < most for bound in bounds),
-                "memory_kl_per_item": first["final"]["memory_kl_per_item"],
-                "ms_per_step": first.get("ms_per_step"),
-                "parameters": first.get("parameters"),
-            }
+            SummaryRow(
+                memory=label,
+                best=best,
+                bounds=bounds,
+                failed=sum(not bound < highest for bound in bounds),
+                memory_kl_per_item=own[0]["final"]["memory_kl_per_item"],
+                ms_per_step=own[0]["ms_per_step"],
+                num_parameters=own[0]["num_parameters"],
+            )
         )
     return rows

@@ -1,14 +1,26 @@
-"""What a training run is. No torch here: the command line reads this for its help."""
+"""Settings of a training run, and how they are written as JSON.
 
-import math
+Nothing here imports torch: the command line reads these types for its help.
+"""
+
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
+from kanerva.checks import check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
-from kanerva.models.config import AnyModelConfig, ModelConfig
+from kanerva.models.config import AnyModelConfig, ModelConfig, config_from_dict, config_to_dict
+from kanerva.training.fields import check_field
+
+Binarisation = Literal["threshold20", "stochastic"]
+TrainSplit = Literal["train", "fit"]
+HeldOutSplit = Literal["test", "valid"]
+ConfigJSON = dict[str, dict[str, object]]
+"""The parts "model", "data" and "training" of a config, each as plain JSON values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """Where episodes come from."""
 
@@ -16,63 +28,103 @@ class DataConfig:
     """A data set (`kanerva data list`) or a folder of images."""
     episode_length: int = 32
     """T: items of an episode."""
-    binarisation: Literal["threshold20", "stochastic"] | None = None
-    """How grey becomes ink; None takes the data set's own way."""
-    split: Literal["train", "fit"] = "train"
-    """Train on all of the training split, or, to make choices, without its validation part."""
-    monitor: Literal["test", "valid"] = "test"
-    """Split whose bound is recorded while training. Choose by `valid` with `--data.split fit`."""
+    binarisation: Binarisation | None = None
+    """How grey becomes ink; by default the way this data set is known with."""
+    split: TrainSplit = "train"
+    """Train on the whole training split, or on its part without validation images (`fit`)."""
+    monitor: HeldOutSplit = "test"
+    """Split whose bound is recorded while training. To choose settings, use `valid` here and
+    `fit` for the training split."""
 
     def __post_init__(self) -> None:
-        _positive("data.episode-length", self.episode_length)
+        check_integer(
+            "--data.episode-length", self.episode_length, fix="The paper uses episodes of 32."
+        )
+        if self.binarisation is not None:
+            check_one_of("--data.binarisation", self.binarisation, get_args(Binarisation))
+        check_one_of("--data.split", self.split, get_args(TrainSplit))
+        check_one_of("--data.monitor", self.monitor, get_args(HeldOutSplit))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How parameters are found."""
+    """How the parameters are learned."""
 
     steps: int = 40_000
     """Updates of the parameters."""
     batch: int = 16
-    """Episodes in a step."""
+    """Episodes in one step."""
     lr: float = 3e-3
-    """Learning rate of Adam at its highest."""
+    """Highest learning rate of Adam."""
     warmup: int = 500
-    """Steps over which the learning rate rises from zero."""
+    """Steps over which the learning rate rises from zero; at most half of all steps count."""
     decay: float = 1.0
-    """Share of the other steps, the last, over which it falls to zero linearly."""
+    """Share of the steps after the warm-up over which the learning rate falls to zero. The fall is
+    linear and comes last."""
     kl_warmup: int = 500
-    """Steps over which the KL terms reach their full weight."""
+    """Steps over which the weight of the KL terms rises to 1."""
     clip: float = 4.0
-    """Largest entry of a gradient, in units of its usual size."""
+    """Largest entry of a gradient, as a multiple of the usual size of that entry."""
     damaged: float = 0.25
-    """Share of the episodes that are read by damaged images, so that recall learns to repair."""
+    """Share of a batch that is read with damaged images, so that reading learns to repair. It is
+    rounded down to whole episodes."""
     seed: int = 0
-    """Of the initial parameters, the episodes and all sampling."""
+    """Seed of the initial parameters, the episodes and all samples."""
     eval_every: int = 2_000
-    """Steps between two looks at the monitored split."""
+    """Steps between two evaluations on the monitored split."""
     eval_episodes: int = 100
-    """Episodes in such a look."""
+    """Episodes in each of these evaluations."""
     checkpoint_every: int = 5_000
     """Steps between two checkpoints."""
     precision: Literal["float32", "bfloat16"] = "bfloat16"
-    """Of the convolutions, on a GPU with TF32 in the other nets; the memory has its own."""
+    """Number format of the convolutions. With bfloat16 on a GPU the other networks use TF32. The
+    memory's algebra has its own precision."""
     compile: bool = False
     """Let torch.compile fuse the step: faster on a GPU, after a minute of compiling."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "eval_every", "eval_episodes", "checkpoint_every"):
-            _positive(f"training.{name.replace('_', '-')}", getattr(self, name))
-        for name in ("lr", "clip"):
-            _positive(f"training.{name}", getattr(self, name))
+        for name, fix in _COUNTS.items():
+            check_integer(f"--training.{name.replace('_', '-')}", getattr(self, name), fix=fix)
         for name in ("warmup", "kl_warmup"):
-            _within(f"training.{name.replace('_', '-')}", getattr(self, name), 0, math.inf)
-        _within("training.decay", self.decay, 0, 1)
-        _within("training.damaged", self.damaged, 0, 0.9)
-        _within("training.seed", self.seed, 0, 2**32 - 1)
+            check_integer(
+                f"--training.{name.replace('_', '-')}",
+                getattr(self, name),
+                at_least=0,
+                fix="Use 0 for none; the recipes use 50 to 6000 steps.",
+            )
+        check_number("--training.lr", self.lr, above=0, fix="Start with 0.003, or 0.0003.")
+        check_number("--training.clip", self.clip, above=0, fix="The recipes use 4.")
+        check_number(
+            "--training.decay",
+            self.decay,
+            at_least=0,
+            at_most=1,
+            fix="Use 1 for a fall over all steps, 0 for a constant rate.",
+        )
+        check_number(
+            "--training.damaged",
+            self.damaged,
+            at_least=0,
+            at_most=0.9,
+            fix="Use 0 for none; omniglot uses 0.25.",
+        )
+        check_integer(
+            "--training.seed", self.seed, at_least=0, at_most=2**32 - 1, fix="Use 0, 1, 2, ..."
+        )
+        check_one_of("--training.precision", self.precision, ("float32", "bfloat16"))
 
 
-@dataclass(frozen=True)
+_COUNTS = {
+    "steps": "The recipes train for 1500 (tiny) to 40000 steps.",
+    "batch": "The recipes use 16, tiny uses 8.",
+    "eval_every": "Use the number of steps to evaluate once, at the end.",
+    "eval_episodes": "The recipes use 100.",
+    "checkpoint_every": "Use the number of steps to save once, at the end.",
+}
+"""Counts of a training, and what to use instead of a wrong one."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """An experiment: everything that decides its numbers."""
 
@@ -80,20 +132,47 @@ class Config:
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
+    def __post_init__(self) -> None:
+        if self.model.kind == "vae" and self.training.damaged > 0:
+            raise KanervaError(
+                "--training.damaged",
+                expected="0 for a VAE, which has no memory to read with a damaged image",
+                got=str(self.training.damaged),
+                fix="Leave it out, or train a model with a memory.",
+            )
 
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise KanervaError(
-            f"--{name}",
-            expected="a number above 0",
-            got=str(value),
-            fix="Change it, or leave it out.",
-        )
+
+def config_to_json(config: Config) -> ConfigJSON:
+    """The config as plain JSON values: what config.json, checkpoints and records hold."""
+    return {
+        "model": config_to_dict(config.model),
+        "data": dataclasses.asdict(config.data),
+        "training": dataclasses.asdict(config.training),
+    }
 
 
-def _within(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        limits = f"at least {least}" if most == math.inf else f"between {least} and {most}"
-        raise KanervaError(
-            f"--{name}", expected=limits, got=str(value), fix="Change it, or leave it out."
-        )
+def config_from_json(saved: Mapping[str, object]) -> Config:
+    """The config that `config_to_json` wrote.
+
+    Also reads what version 0.1 wrote: one set of model fields for all kinds of models. Fields of
+    the other parts that did not exist yet get their defaults.
+    """
+    parts = {}
+    for name in ("model", "data", "training"):
+        part = saved.get(name)
+        if not isinstance(part, Mapping):
+            raise KanervaError(
+                "config",
+                expected=f"an object '{name}'",
+                got=repr(part)[:60],
+                fix="Copy config.json from a run folder, or start the run again.",
+            )
+        parts[name] = part
+    for name, part_type in (("data", DataConfig), ("training", TrainingConfig)):
+        for key, value in parts[name].items():
+            check_field(part_type, str(key), value, argument=f"{name}.{key}")
+    return Config(
+        model=config_from_dict(parts["model"]),
+        data=DataConfig(**parts["data"]),
+        training=TrainingConfig(**parts["training"]),
+    )

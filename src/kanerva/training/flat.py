@@ -1,11 +1,11 @@
-"""All parameters as one vector: Adam then is one pass, not one for each tensor."""
+"""All parameters as one vector, so that Adam takes one pass instead of one for each tensor."""
 
 import torch
 from torch import Tensor, nn
 
 
 class FlatParameters:
-    """Parameters that are views of `vector`, and their gradients as one vector."""
+    """Parameters as views of `vector`, and their gradients as one vector."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self.parameters = parameters
@@ -17,9 +17,9 @@ class FlatParameters:
             start += parameter.numel()
 
     def gradient(self, loss: Tensor, *, alone: bool) -> Tensor:
-        """Of `loss`, as one vector; parameters that got none count as zero.
+        """The gradient of `loss` as one vector, with zeros for parameters that have none.
 
-        Not `alone`, it goes through `backward`, where DistributedDataParallel takes part.
+        A process that is not `alone` uses `backward`, where DistributedDataParallel takes part.
         """
         if alone:
             parts = torch.autograd.grad(loss, self.parameters, allow_unused=True)
@@ -37,7 +37,7 @@ class FlatParameters:
 
 
 def _in_storage_order(tensor: Tensor, like: Tensor) -> Tensor:
-    """The numbers in the order in which `like` keeps its own (channels last, say)."""
+    """The numbers in the order in which `like` keeps its own, for example channels last."""
     if tensor.stride() != like.stride():
         tensor = torch.empty_like(like).copy_(tensor)
     return tensor.as_strided((tensor.numel(),), (1,), tensor.storage_offset())

@@ -1,4 +1,4 @@
-"""Ctrl-C, kept until a step is whole."""
+"""Ctrl-C waits until a training step is complete."""
 
 import signal
 import threading
@@ -6,10 +6,10 @@ from types import FrameType
 
 
 class Interrupt:
-    """Within it, the first Ctrl-C only sets `pressed`; a second one does not wait.
+    """A context in which the first Ctrl-C only sets `pressed`; a second one stops at once.
 
-    Without it a KeyboardInterrupt could come in the middle of a step, and what is saved would be
-    neither the state before it nor the one after.
+    Without it a KeyboardInterrupt could come in the middle of a step. A checkpoint would then hold
+    neither the state before that step nor the state after it.
     """
 
     def __init__(self) -> None:

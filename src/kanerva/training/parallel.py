@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Parallel:
-    """Where this process stands among its peers, and where it computes."""
+    """The rank of this process among its peers, and the device that it computes on."""
 
     device: torch.device
     rank: int = 0
@@ -19,7 +19,10 @@ class Parallel:
 
     @classmethod
     def from_environment(cls, device: str | None = None) -> "Parallel":
-        """As `torchrun` says; alone otherwise. `device` defaults to a GPU where there is one."""
+        """One of the processes that `torchrun` started, or a process alone.
+
+        `device` is by default a GPU where there is one.
+        """
         world = int(os.environ.get("WORLD_SIZE", "1"))
         cuda = torch.cuda.is_available() if device is None else device.startswith("cuda")
         if world == 1:
@@ -34,10 +37,11 @@ class Parallel:
 
     @property
     def is_first(self) -> bool:
+        """Whether this process writes files and shows progress."""
         return self.rank == 0
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """DistributedDataParallel where there are peers."""
+        """The model, inside DistributedDataParallel where there are peers."""
         return model if self.world == 1 else nn.parallel.DistributedDataParallel(model)
 
     def agree(self, tensor: Tensor) -> bool:
@@ -49,10 +53,10 @@ class Parallel:
         return torch.equal(extremes[0], -extremes[1])
 
     def close(self) -> None:
-        """Part from the peers, once nothing uses the model any more.
+        """Leave the group of processes, once nothing uses the model any more.
 
-        What DistributedDataParallel holds keeps threads of the process group alive. Those that
-        outlive the interpreter abort the process, now and then.
+        DistributedDataParallel keeps threads of the group alive. Threads that outlive the
+        interpreter abort the process now and then.
         """
         if self.world > 1:
             gc.collect()

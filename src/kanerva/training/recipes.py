@@ -1,9 +1,19 @@
-"""Experiments by name. Each is a full config; every field of it is a flag."""
+"""Experiments by name. Each is a function that returns a complete config."""
 
-from dataclasses import fields, replace
+import dataclasses
+from dataclasses import replace
 
 from kanerva.models.config import CONFIGS, AnyModelConfig, ModelConfig
 from kanerva.training.config import Config, DataConfig, TrainingConfig
+
+MEMORY_RATES = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "dynamic": 3e-3}
+"""Learning rates at which each memory learns well in MIN_LONG_RUN steps or more (lab notes)."""
+MIN_LONG_RUN = 5_000
+"""Steps from which a run counts as long. Shorter runs end before a high rate does harm, and a low
+rate does not get them far."""
+NEEDS_FLOAT32 = ("dnc", "lrua")
+"""Memories that are trained in float32. Their look-ups use strengths of 50 and more. With bfloat16
+their addresses were seen to run away, in float32 they were not (lab notes)."""
 
 
 def omniglot() -> Config:
@@ -11,10 +21,35 @@ def omniglot() -> Config:
     return Config()
 
 
+def omniglot_vae() -> Config:
+    """The VAE twin of the Omniglot model: the same coders, no memory."""
+    return as_vae(omniglot())
+
+
+def omniglot_memory_only() -> Config:
+    """The Omniglot model with z from the memory alone (appendix D)."""
+    return with_memory(omniglot(), "kanerva")
+
+
+def omniglot_dnc() -> Config:
+    """The Omniglot model around a DNC (appendix D)."""
+    return with_memory(omniglot(), "dnc")
+
+
+def omniglot_lrua() -> Config:
+    """The Omniglot model around a memory with least recently used access (section 4.4)."""
+    return with_memory(omniglot(), "lrua")
+
+
+def omniglot_dynamic() -> Config:
+    """The Dynamic Kanerva Machine at the sizes of the Omniglot model."""
+    return with_memory(omniglot(), "dynamic")
+
+
 def cifar10() -> Config:
     """The paper's CIFAR model (section 4): 32 filters, C 200, K 128, Gaussian pixels.
 
-    Damaged queries would cost it hundreds of nats (docs/lab-notes.md).
+    No episode is read with damaged images: that would cost hundreds of nats (lab notes).
     """
     return Config(
         model=ModelConfig(
@@ -30,18 +65,23 @@ def cifar10() -> Config:
 
 
 def cifar10_vae() -> Config:
-    """Its twin without a memory, which wants a higher rate and its KL terms eased in for longer."""
+    """The VAE twin of the CIFAR model, with a higher rate and a longer warm-up of its KL terms."""
     config = as_vae(cifar10())
     return replace(config, training=replace(config.training, lr=1e-3, kl_warmup=6_000))
 
 
 def glyphs() -> Config:
-    """The Omniglot model on drawn letterforms: needs no data files."""
+    """The Omniglot model on drawn letterforms. It needs no data files."""
     return replace(omniglot(), data=DataConfig(name="glyphs"))
 
 
+def glyphs_vae() -> Config:
+    """The VAE twin of the glyphs model."""
+    return as_vae(glyphs())
+
+
 def tiny() -> Config:
-    """A small memory on glyphs: learning to be seen within two minutes on two CPU cores."""
+    """A small memory on glyphs, which learns visibly within two minutes on two CPU cores."""
     return Config(
         model=ModelConfig(num_filters=8, code_size=32, num_rows=32, key_size=32, hidden_size=100),
         data=DataConfig(name="glyphs", episode_length=16),
@@ -59,49 +99,54 @@ def tiny() -> Config:
 
 
 def as_vae(config: Config) -> Config:
-    """The same experiment without a memory; its best learning rate is lower."""
+    """The same experiment without a memory. Its best learning rate is lower."""
     training = replace(config.training, lr=min(config.training.lr, 2e-3), damaged=0.0)
     return replace(config, model=_as_kind(config.model, "vae"), training=training)
 
 
-def _as_kind(model: AnyModelConfig, kind: str, **changes: object) -> AnyModelConfig:
-    """The config of another kind of model, with the fields that both have."""
-    target = CONFIGS[kind]
-    names = {field.name for field in fields(target)} & {field.name for field in fields(model)}
-    return target(**({name: getattr(model, name) for name in names} | changes))
+def with_memory(config: Config, kind: str) -> Config:
+    """The same experiment around another memory, with z from the memory alone (appendix D).
 
+    Args:
+        config: an experiment of the Kanerva Machine.
+        kind: "kanerva", "dnc", "lrua" or "dynamic".
 
-RIVAL_RATES: dict[str, float] = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "dynamic": 3e-3}
-"""Learning rates at which each memory learns well in LONG steps or more (docs/lab-notes.md)."""
-LONG = 5_000
-"""Shorter runs end before a high rate does harm, and get nowhere with a low one."""
-SHARP: tuple[str, ...] = ("dnc", "lrua")
-"""Memories that look up by strengths of 50 and more. With bfloat16, not in float32, their addresses
-were seen to run away (docs/lab-notes.md), so they are trained in float32."""
+    Example:
+        >>> from kanerva.training.recipes import tiny, with_memory
+        >>> with_memory(tiny(), "dnc").model.kind
+        'dnc'
 
-
-def as_rival(config: Config, kind: str) -> Config:
-    """The same experiment with another memory, and z from the memory alone (appendix D)."""
-    long = config.training.steps >= LONG
-    lr = min(config.training.lr, RIVAL_RATES[kind]) if long else config.training.lr
-    precision = "float32" if kind in SHARP else config.training.precision
+    """
+    is_long = config.training.steps >= MIN_LONG_RUN
+    lr = min(config.training.lr, MEMORY_RATES[kind]) if is_long else config.training.lr
+    precision = "float32" if kind in NEEDS_FLOAT32 else config.training.precision
     return replace(
         config,
-        model=_as_kind(config.model, kind, **({} if kind == "dynamic" else {"bottom_up": False})),
+        model=_as_kind(config.model, kind),
         training=replace(config.training, lr=lr, damaged=0.0, precision=precision),
     )
 
 
+def _as_kind(model: AnyModelConfig, kind: str) -> AnyModelConfig:
+    """The config of another kind of model with the same sizes, and no bottom-up stream."""
+    names = {field.name for field in dataclasses.fields(CONFIGS[kind])}
+    same = {name: value for name, value in dataclasses.asdict(model).items() if name in names}
+    if "bottom_up" in names:
+        same["bottom_up"] = False
+    return CONFIGS[kind](**same)
+
+
 RECIPES: dict[str, Config] = {
     "omniglot": omniglot(),
-    "omniglot-vae": as_vae(omniglot()),
-    "omniglot-unaided": as_rival(omniglot(), "kanerva"),
-    "omniglot-dnc": as_rival(omniglot(), "dnc"),
-    "omniglot-lrua": as_rival(omniglot(), "lrua"),
-    "omniglot-dynamic": as_rival(omniglot(), "dynamic"),
+    "omniglot-vae": omniglot_vae(),
+    "omniglot-memory-only": omniglot_memory_only(),
+    "omniglot-dnc": omniglot_dnc(),
+    "omniglot-lrua": omniglot_lrua(),
+    "omniglot-dynamic": omniglot_dynamic(),
     "cifar10": cifar10(),
     "cifar10-vae": cifar10_vae(),
     "glyphs": glyphs(),
-    "glyphs-vae": as_vae(glyphs()),
+    "glyphs-vae": glyphs_vae(),
     "tiny": tiny(),
 }
+"""Every recipe that `kanerva train` and plans know by name."""

@@ -1,5 +1,6 @@
 """One training step: draw episodes, bound, gradients, Adam. On CUDA, captured as one graph."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped"
 
 
 class Progress(NamedTuple):
-    """Means over the steps since the last look."""
+    """Means over the steps since the last call of `TrainingStep.progress`."""
 
     reconstruction: float
     kl_address: float
@@ -30,14 +31,24 @@ class Progress(NamedTuple):
 
     @property
     def bound(self) -> float:
+        """The training bound: the sum of its three terms, in nats per item."""
         return self.reconstruction + self.kl_address + self.kl_code
 
 
 class TrainingStep:
-    """Holds what changes while training; `run` makes steps without looking at a value.
+    """A model in training; `run` makes steps without waiting for the device.
 
     Everything random comes from one generator, and the schedule is computed on the device from a
-    counter there, so that the whole step, sampling to Adam, can be one CUDA graph.
+    counter there, so that the whole step, from sampling to Adam, can be one CUDA graph.
+
+    Args:
+        model: the model to train, on `device`.
+        sampler: draws the episodes, on the same device.
+        config: how to train.
+        device: where to compute.
+        parallel: this process among its peers; by default it is alone.
+        own_stream: on CUDA, run on a stream of its own, beside other trainings.
+
     """
 
     def __init__(
@@ -48,12 +59,10 @@ class TrainingStep:
         *,
         device: torch.device,
         parallel: Parallel | None = None,
+        own_stream: bool = False,
     ) -> None:
         parallel = parallel or Parallel(device)
         self.half = config.precision == "bfloat16"
-        if device.type == "cuda":
-            torch.set_float32_matmul_precision("high" if self.half else "highest")
-            torch.backends.cudnn.benchmark = True
         self.model = model
         self.sampler = sampler
         self.config = config
@@ -74,17 +83,32 @@ class TrainingStep:
         self.sums = torch.zeros(len(METRICS) + 1, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.use_graph = device.type == "cuda" and self.alone
+        self.stream = torch.cuda.Stream(device) if own_stream and device.type == "cuda" else None
         self.num_damaged = int(config.damaged * config.batch)
 
+    def use_precision(self) -> None:
+        """Let products of matrices on the GPU use TF32, or not, as this training does.
+
+        torch has one switch for the whole process, and trainings side by side may differ.
+        """
+        if self.device.type == "cuda":
+            torch.set_float32_matmul_precision("high" if self.half else "highest")
+
     def run(self, num_steps: int, *, stop: Callable[[], bool] = lambda: False) -> int:
-        """Make this many steps, or fewer if `stop` says so in between; returns how many."""
+        """Make this many steps, or fewer if `stop` says so between two; returns how many."""
+        self.use_precision()
         self.model.train()
         self.model.coder.use_half(self.half)
+        with self._on_stream():
+            made = self._run(num_steps, stop)
+        self.model.coder.use_half(False)
+        return made
+
+    def _run(self, num_steps: int, stop: Callable[[], bool]) -> int:
         made = 0
         if self.use_graph and self.graph is None:
-            warm = min(3, num_steps)
-            self._warm_up(warm)
-            made = warm
+            made = min(3, num_steps)
+            self._warm_up(made)
             if made < num_steps:
                 self._capture()
         while made < num_steps and not stop():
@@ -93,17 +117,27 @@ class TrainingStep:
             else:
                 self._step()
             made += 1
-        self.model.coder.use_half(False)
         return made
 
+    def _on_stream(self) -> contextlib.AbstractContextManager[object]:
+        if self.stream is None:
+            return contextlib.nullcontext()
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))
+        return torch.cuda.stream(self.stream)
+
+    def synchronise(self) -> None:
+        """Wait until the device has made all steps."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
     def progress(self) -> Progress:
-        """Means since the last call; this one waits for the device."""
+        """Means since the last call. This call waits for the device."""
         *sums, count = self.sums.tolist()
         self.sums.zero_()
         return Progress(*(value / max(count, 1) for value in sums))
 
     def state(self) -> dict[str, Tensor]:
-        """All that a resumed run needs beside the parameters."""
+        """Everything that a resumed run needs besides the parameters."""
         return {
             "count": self.count,
             "sums": self.sums,
@@ -113,7 +147,7 @@ class TrainingStep:
         }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from `state`; the model's parameters are loaded already."""
+        """Continue from `state`. The model's parameters have been loaded before."""
         self.count.copy_(state["count"])
         self.sums.copy_(state["sums"])
         self.generator.set_state(state["generator"].cpu())
@@ -123,20 +157,20 @@ class TrainingStep:
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.coder.prepare(episodes, self.generator)
-        noise = self.model.draw_noise(images, self.generator)
+        noise = self.model.draw_noise(images, generator=self.generator)
         cues = None
         if self.num_damaged:
             whole = images[: self.num_damaged]
             cues = self.damage(whole, DamageNoise.draw(whole, self.generator))
         now = (self.schedule, self.count)
-        loss, terms = self.objective(self.module, images, noise, cues, *now, self.num_damaged)
+        loss, terms = self.objective(self.module, images, noise, cues, *now)
         gradient = self.flat.gradient(loss, alone=self.alone)
         self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
 
     # -- CUDA ------------------------------------------------------------------------------------
 
     def _warm_up(self, num_steps: int) -> None:
-        """Real steps on a side stream: libraries load their workspaces."""
+        """Real steps on a side stream, in which libraries load their workspaces."""
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -160,9 +194,9 @@ def objective(
     cues: Tensor | None,
     schedule: Schedule,
     count: Tensor,
-    num_damaged: int,
 ) -> tuple[Tensor, Tensor]:
-    """The training loss, and the means of the bound's terms over episodes read undamaged."""
+    """The training loss, and the means of the bound's terms over episodes with undamaged cues."""
+    num_damaged = 0 if cues is None else len(cues)
     bound: Bound = module(images, noise, cues)
     terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
     means = [term.detach()[num_damaged:].mean() for term in terms]

@@ -62,7 +62,7 @@ class LowRankCovariance(RowCovariance):
     def batch_shape(self) -> torch.Size:
         if self.factor is None:
             return self.variances.shape[:-1]
-        return torch.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
+        return linalg.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
 
     @property
     def _tensors(self) -> tuple[Tensor, ...]:

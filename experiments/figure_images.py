@@ -1,0 +1,120 @@
+"""Images for the figures: reconstructions, repairs, samples and interpolations of trained models.
+
+    python experiments/figure_images.py results/figure_images.json \
+        [--cifar RUN --cifar-vae RUN] [--data-folder data]
+
+`kanerva figures` draws them from that file. This is the only part of the figures that needs models
+and data.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.data.damage import damage
+from kanerva.models.checkpoint import load
+from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.vae import VAE
+from kanerva.rendering.image_json import ImageJson, images_to_json
+
+READINGS = (0, 2, 4, 6, 8)
+NUM_IMAGES = 8
+"""Images in a row."""
+EPISODE_LENGTH = 32
+
+
+def main() -> None:
+    """Write the images of Omniglot, and of CIFAR-10 if its models are named."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--data-folder", type=Path, default=None)
+    parser.add_argument("--cifar", type=Path, default=None)
+    parser.add_argument("--cifar-vae", type=Path, default=None)
+    options = parser.parse_args()
+    models = {"omniglot": ("omniglot", "omniglot-vae")}
+    if options.cifar and options.cifar_vae:
+        models["cifar10"] = (str(options.cifar), str(options.cifar_vae))
+    images = {
+        name: figure_images(
+            load(machine),
+            load(vae, kind=VAE),
+            load_dataset(name, "test", data_folder=options.data_folder),
+        )
+        for name, (machine, vae) in models.items()
+    }
+    options.out.write_text(json.dumps(images))
+
+
+def figure_images(machine: KanervaMachine, vae: VAE, test: Dataset) -> dict[str, object]:
+    """All images of one data set, ready for JSON."""
+    generator = torch.Generator().manual_seed(1)
+    sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH)
+    images = sampler.sample(1, generator=generator)[0]
+    memory = machine.write(images)
+    read = machine.read(images, memory, num_readings=1)
+    cues = damage(images, "block12", generator=generator)
+    repaired = machine.read(cues, memory, num_readings=3)
+    lines = [machine.interpolate(images[2 * k], images[2 * k + 1], memory) for k in range(4)]
+    fed_back: dict[int, Tensor] = {}
+    vae.generate(NUM_IMAGES, num_readings=10, generator=generator, on_reading=fed_back.__setitem__)
+    return {
+        "reconstruction": {
+            "written": images_to_json(images[:NUM_IMAGES]),
+            "read": images_to_json(read.images[:NUM_IMAGES]),
+            "weights": read.weights[:NUM_IMAGES].tolist(),
+            **rows_used(machine, test),
+        },
+        "repair": {
+            "written": images_to_json(images[:NUM_IMAGES]),
+            "damaged": images_to_json(cues[:NUM_IMAGES]),
+            **{
+                f"reading {number}": images_to_json(step[:NUM_IMAGES])
+                for number, step in enumerate(repaired.steps, 1)
+            },
+        },
+        "samples": {
+            str(num_classes): sample_images(machine, test, num_classes, generator)
+            for num_classes in (2, 4, min(12, len(test.class_names)))
+        },
+        "vae": {
+            f"reading {number}": images_to_json(fed_back[number]) for number in (*READINGS, 10)
+        },
+        "line": {str(number): images_to_json(line) for number, line in enumerate(lines)},
+    }
+
+
+def sample_images(
+    machine: KanervaMachine, test: Dataset, num_classes: int, generator: torch.Generator
+) -> dict[str, ImageJson]:
+    """An episode of few classes, and what is generated after it was written."""
+    sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH, num_classes=num_classes)
+    images, labels = (part[0] for part in sampler.sample_labelled(1, generator=generator))
+    steps: dict[int, Tensor] = {}
+    memory = machine.write(images)
+    machine.generate(memory, NUM_IMAGES, generator=generator, on_reading=steps.__setitem__)
+    # One image of each class first, then the others.
+    firsts = torch.cat([torch.where(labels == label)[0][:1] for label in labels.unique()])
+    others = torch.tensor([item for item in range(EPISODE_LENGTH) if item not in firsts.tolist()])
+    shown = images[torch.cat([firsts, others])[:NUM_IMAGES]]
+    return {
+        "written": images_to_json(shown),
+        **{f"reading {number}": images_to_json(steps[number]) for number in READINGS},
+    }
+
+
+def rows_used(machine: KanervaMachine, test: Dataset) -> dict[str, float]:
+    """Effective number of rows in a reading: (sum w^2)^2 / sum w^4, over 50 episodes."""
+    generator = torch.Generator().manual_seed(2)
+    images = EpisodeSampler(test, num_items=EPISODE_LENGTH).sample(50, generator=generator)
+    read = machine.read(images, machine.write(images), num_readings=1)
+    squares = read.weights.square().double()
+    used = (squares.sum(-1).square() / squares.square().sum(-1)).mean(-1)
+    return {"rows_used": used.mean().item(), "rows_used_stderr": used.std().item() / 50**0.5}
+
+
+if __name__ == "__main__":
+    main()

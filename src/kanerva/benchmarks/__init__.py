@@ -1,0 +1,1 @@
+"""Benchmarks: how fast the memory is, how exact, and how stable."""

@@ -1,0 +1,110 @@
+"""What a training needs before its first step: its data, and a model with initial parameters."""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.errors import KanervaError
+from kanerva.models.build import build_model
+from kanerva.models.initialise import initialise_model
+from kanerva.models.model import Model
+from kanerva.training.config import Config
+from kanerva.training.parallel import Parallel
+from kanerva.training.step import TrainingStep
+
+NUM_INITIAL_IMAGES = 2048
+"""Images from which a model is initialised."""
+
+
+class Images(NamedTuple):
+    """The data of a run, on its device."""
+
+    train: Dataset
+    monitor: Dataset
+
+
+def load_images(
+    config: Config,
+    *,
+    device: torch.device,
+    data_folder: Path | None = None,
+    show_progress: bool = False,
+) -> Images:
+    """The training split and the monitored split of an experiment."""
+    splits = (
+        load_split(
+            config, split, device=device, data_folder=data_folder, show_progress=show_progress
+        )
+        for split in (config.data.split, config.data.monitor)
+    )
+    return Images(*splits)
+
+
+def load_split(
+    config: Config,
+    split: str,
+    *,
+    device: torch.device,
+    data_folder: Path | None = None,
+    show_progress: bool = False,
+) -> Dataset:
+    """One split of the data of an experiment."""
+    dataset = load_dataset(
+        config.data.name,
+        split,
+        data_folder=data_folder,
+        binarisation=config.data.binarisation,
+        show_progress=show_progress,
+    )
+    check_fits(config, dataset)
+    return dataset.to(device)
+
+
+def check_fits(config: Config, dataset: Dataset) -> None:
+    """Refuse a model for images of another shape or with another kind of pixels."""
+    if tuple(dataset.image_shape) != tuple(config.model.image_shape):
+        shape = " ".join(map(str, dataset.image_shape))
+        raise KanervaError(
+            "--model.image-shape",
+            expected=f"the shape of {config.data.name}'s images, {tuple(dataset.image_shape)}",
+            got=str(config.model.image_shape),
+            fix=f"Pass --model.image-shape {shape}.",
+        )
+    if dataset.likelihood != config.model.likelihood:
+        raise KanervaError(
+            "--model.likelihood",
+            expected=f"{dataset.likelihood}, as {config.data.name}'s pixels are",
+            got=config.model.likelihood,
+            fix=f"Pass --model.likelihood {dataset.likelihood}.",
+        )
+
+
+def new_training(
+    config: Config, train_set: Dataset, *, parallel: Parallel, own_stream: bool = False
+) -> TrainingStep:
+    """A new model on its device, ready for its first step."""
+    sampler = EpisodeSampler(train_set, num_items=config.data.episode_length)
+    model = initial_model(config, sampler).to(parallel.device)
+    if parallel.device.type == "cuda":
+        model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    return TrainingStep(
+        model,
+        sampler,
+        config.training,
+        device=parallel.device,
+        parallel=parallel,
+        own_stream=own_stream,
+    )
+
+
+def initial_model(config: Config, sampler: EpisodeSampler) -> Model:
+    """The model before its first step, made on the CPU: the same for every device."""
+    torch.manual_seed(config.training.seed)
+    model = build_model(config.model)
+    generator = torch.Generator(sampler.dataset.device).manual_seed(config.training.seed)
+    num_episodes = math.ceil(NUM_INITIAL_IMAGES / sampler.num_items)
+    initialise_model(model, sampler.sample(num_episodes, generator=generator).cpu())
+    return model

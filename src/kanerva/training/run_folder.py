@@ -1,0 +1,175 @@
+"""The files of a run: config.json, metrics.jsonl and checkpoints, all in one folder."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from torch import Tensor
+
+from kanerva.atomic import write_atomically
+from kanerva.errors import KanervaError
+from kanerva.models.checkpoint import (
+    find_checkpoint,
+    foreign_file,
+    read_checkpoint,
+    save_checkpoint,
+)
+from kanerva.training.config import Config, config_from_json, config_to_json
+from kanerva.training.records import MetricsRow, ModelCard
+
+KEPT_CHECKPOINTS = 2
+STATE = "training."
+"""Prefix of what a checkpoint holds besides the parameters of the model."""
+
+
+class Checkpoint(NamedTuple):
+    """A run as it was after some step."""
+
+    path: Path
+    parameters: dict[str, Tensor]
+    state: dict[str, Tensor]
+    """What `TrainingStep.load_state` needs."""
+    config: Config
+    step: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads and writes the files of one run."""
+
+    path: Path
+    is_writer: bool = True
+    """Whether this process writes; of several that train one model, only the first does."""
+
+    @property
+    def metrics(self) -> Path:
+        """The file with one row for each evaluation."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def settings(self) -> Path:
+        """The file with the recipe's name and the config."""
+        return self.path / "config.json"
+
+    def has_checkpoint(self) -> bool:
+        """Whether a run can be resumed here."""
+        return any(self.path.glob("checkpoint-*.safetensors"))
+
+    def leftovers(self) -> list[str]:
+        """Names of files of a run that are here."""
+        return [path.name for path in (self.settings, self.metrics) if path.exists()]
+
+    def start(self, recipe: str, config: Config) -> None:
+        """Begin a run: write its settings, and remove the rows of one that left no checkpoint."""
+        if self.is_writer:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.metrics.unlink(missing_ok=True)
+            settings = {"recipe": recipe, **config_to_json(config)}
+            write_atomically(self.settings, json.dumps(settings, indent=2).encode())
+
+    def config(self) -> Config:
+        """The config of the run that began here."""
+        try:
+            return config_from_json(json.loads(self.settings.read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            raise KanervaError(
+                "run folder",
+                expected="config.json as kanerva writes it",
+                got=f"'{self.settings}': {error}",
+                fix="Copy it from a checkpoint's run again, or name another folder with --out.",
+            ) from None
+
+    # -- metrics ---------------------------------------------------------------------------------
+
+    def append(self, row: MetricsRow) -> None:
+        """Add a row to metrics.jsonl."""
+        if self.is_writer:
+            with self.metrics.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+    def rows(self) -> list[MetricsRow]:
+        """All rows of metrics.jsonl, in the order of their steps."""
+        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        return [cast(MetricsRow, json.loads(line)) for line in lines]
+
+    def forget_rows_after(self, step: int) -> None:
+        """Remove the rows of steps that will be made again."""
+        if self.is_writer and self.metrics.exists():
+            lines = self.metrics.read_text().splitlines()
+            kept = [line + "\n" for line in lines if _step_of(line) <= step]
+            write_atomically(self.metrics, "".join(kept).encode())
+
+    # -- checkpoints -----------------------------------------------------------------------------
+
+    def save(
+        self,
+        config: Config,
+        card: ModelCard,
+        *,
+        step: int,
+        seconds: float,
+        parameters: Mapping[str, Tensor],
+        state: Mapping[str, Tensor],
+    ) -> None:
+        """Write a checkpoint for `kanerva eval` and for resuming; remove the oldest ones."""
+        if not self.is_writer:
+            return
+        tensors = {**parameters, **{STATE + name: value for name, value in state.items()}}
+        save_checkpoint(
+            self.path / f"checkpoint-{step:08d}.safetensors",
+            tensors,
+            model=config.model,
+            config=config_to_json(config),
+            card=card,
+            step=step,
+            seconds=seconds,
+        )
+        for old in sorted(self.path.glob("checkpoint-*.safetensors"))[:-KEPT_CHECKPOINTS]:
+            old.unlink()
+
+    def load(self) -> Checkpoint:
+        """The newest checkpoint."""
+        path = find_checkpoint(self.path)
+        tensors, metadata = read_checkpoint(path)
+        state = {
+            name.removeprefix(STATE): tensors.pop(name)
+            for name in list(tensors)
+            if name.startswith(STATE)
+        }
+        if not state:
+            raise KanervaError(
+                "run folder",
+                expected="a checkpoint of a training",
+                got=f"a model alone in '{self.path}'",
+                fix="Name another folder with --out: a model alone cannot be trained further.",
+            )
+        config, step, seconds = (metadata.get(name) for name in ("config", "step", "seconds"))
+        if not isinstance(config, dict) or not isinstance(step, int):
+            raise foreign_file(path, "no config, or no step")
+        if not isinstance(seconds, int | float):
+            raise foreign_file(path, "no time")
+        _check_order_of_parameters(config)
+        return Checkpoint(path, tensors, state, config_from_json(config), step, float(seconds))
+
+
+def _check_order_of_parameters(config: dict[str, object]) -> None:
+    """Refuse Adam's moments of a model that kept its parameters in another order."""
+    model = config.get("model")
+    if isinstance(model, dict) and model.get("kind") == "dynamic" and "address_size" in model:
+        raise KanervaError(
+            "run folder",
+            expected="a run of this version of kanerva",
+            got="a Dynamic Kanerva Machine that version 0.1 began to train",
+            fix="Train it again in another folder; `kanerva eval` still reads its checkpoints.",
+        )
+
+
+def _step_of(line: str) -> float:
+    try:
+        return json.loads(line)["step"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return math.inf  # a line that was cut short by a crash
