@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
     """Write the file whole or not at all: a temporary file, fsync, rename."""
-    _check_replaceable(path)
+    _check_unicode(path)
     contents = {name: _own_copy(tensor) for name, tensor in tensors.items()}
     words = {name: json.dumps(value) for name, value in metadata.items()}
     words["schema"] = str(SCHEMA)
@@ -70,21 +69,6 @@ def read_tensor_file(
     return tensors, metadata, int(schema)
 
 
-def checked_path(path: object) -> Path:
-    """The name of a file as a `Path`."""
-    name = str(path)
-    is_unicode = name.encode(errors="replace").decode() == name
-    if isinstance(path, str | os.PathLike) and name and is_unicode and "\0" not in name:
-        return Path(path)
-    got = "a name with a zero byte in it" if "\0" in name else repr(path)
-    raise KanervaError(
-        "path",
-        expected="the name of a file, as a string or a Path",
-        got=got if isinstance(path, str | os.PathLike) else type(path).__name__,
-        fix="Pass a name in Unicode, such as 'memory.safetensors'.",
-    )
-
-
 def _check_plain_file(path: Path, what: str) -> None:
     """Check that there is a plain file that may be read (opening a pipe would wait for ever)."""
     got, fix = None, "Check the name and the folder."
@@ -108,19 +92,17 @@ def _check_plain_file(path: Path, what: str) -> None:
         )
 
 
-def _check_replaceable(path: Path) -> None:
-    """Check that no device or pipe is there, which the new file would replace."""
+def _check_unicode(path: Path) -> None:
+    """Check for a name that safetensors can read again."""
     try:
-        mode = path.stat().st_mode
-    except OSError:
-        return  # there is nothing, or writing will say what is wrong
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        str(path).encode()
+    except UnicodeEncodeError:
         raise KanervaError(
             "path",
-            expected="a file that can be replaced",
-            got=f"not a plain file: '{path}'",
-            fix="Choose another name.",
-        )
+            expected="a name in Unicode",
+            got=repr(str(path)),
+            fix="Choose another name, such as 'memory.safetensors'.",
+        ) from None
 
 
 def _own_copy(tensor: Tensor) -> Tensor:

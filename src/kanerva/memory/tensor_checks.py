@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.linalg import broadcast_shapes
 
@@ -112,28 +113,7 @@ def checked_device(argument: str, value: object) -> torch.device:
             got=str(value),
             fix="Pass a device such as 'cpu'; the memory decides on the dtype: memory.to(dtype).",
         )
-    try:
-        if not isinstance(value, str | int | torch.device) or isinstance(value, bool):
-            raise TypeError(f"{type(value).__name__} is not a device")
-        device = torch.device(value)
-        if device.type == "meta":
-            raise TypeError("a meta tensor has no numbers")
-        if device.type != "cpu":
-            torch.empty(0, device=device)
-    except (TypeError, RuntimeError, AssertionError, NotImplementedError) as error:
-        raise KanervaError(
-            argument,
-            expected="a device of this machine",
-            got=f"{value!r} ({str(error).splitlines()[0]})",
-            fix=f"Use {' or '.join(_devices())}.",
-        ) from None
-    return device
-
-
-def _devices() -> list[str]:
-    """The devices of this machine, as one would type them."""
-    gpus = [repr(f"cuda:{index}") for index in range(torch.cuda.device_count())]
-    return [repr("cpu"), *gpus]
+    return check_device(argument, value)
 
 
 def check_size(
