@@ -106,7 +106,7 @@ def test_moving_evidence():
         ("nodevice", "'cpu'"),
         ("float32", "device"),
         (torch.float32, "memory.to"),
-        (None, "NoneType"),
+        (None, "None"),
     ):
         with pytest.raises(KanervaError, match=words) as caught:
             evidence.to(target)  # pyright: ignore[reportArgumentType]

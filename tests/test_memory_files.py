@@ -105,6 +105,17 @@ def test_an_older_memory_is_replaced_and_survives_a_failed_write(tmp_path, monke
     assert_identical(load_memory(path), written)
 
 
+def test_a_link_remains_a_link(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    case.prior.save(link)
+    assert link.is_symlink()
+    assert_identical(load_memory(target), case.prior)
+    condition(case.prior, *case.episode).save(link)
+    assert link.is_symlink()
+    assert_identical(load_memory(link), condition(case.prior, *case.episode))
+
+
 def test_every_flipped_byte_is_noticed(tmp_path):
     path = tmp_path / "memory"
     memory = MemoryState(torch.zeros(2, 1), torch.eye(2))
@@ -166,15 +177,15 @@ WRONG_FILES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "through a file": (lambda f: load_memory(f / "text" / "m"), "memory", "does not exist"),
     "nothing": (lambda f: load_memory(loose(None)), "path", "NoneType"),
     "a number": (lambda f: load_memory(loose(3)), "path", "int"),
-    "no name": (lambda f: load_memory(""), "path", "''"),
+    "no name": (lambda f: load_memory(""), "path", "empty"),
     "a zero byte": (lambda f: load_memory("a\0b"), "path", "zero byte"),
     "a long name": (lambda f: load_memory(f / ("m" * 300)), "memory", "too long"),
     "no such device": (lambda f: load_memory(f / "whole", device="gpu"), "device", "'gpu'"),
-    "save without a name": (lambda f: case.prior.save(""), "path", "''"),
+    "save without a name": (lambda f: case.prior.save(""), "path", "empty"),
     "save to nothing": (lambda f: case.prior.save(loose(None)), "path", "NoneType"),
     "save to a zero byte": (lambda f: case.prior.save("a\0b"), "path", "zero byte"),
-    "save to a folder": (lambda f: case.prior.save(f), "{}", "directory"),
-    "save below a file": (lambda f: case.prior.save(f / "text" / "m"), "{}/text/m", "place"),
+    "save to a folder": (lambda f: case.prior.save(f), "{}", "a folder"),
+    "save below a file": (lambda f: case.prior.save(f / "text" / "m"), "{}/text/m", "a file where"),
 }
 
 

@@ -86,9 +86,9 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     "no such device": (lambda: prior.to("nodevice"), "device", "'cpu'"),
     "no such GPU": (lambda: prior.to("cuda:99"), "device", "'cpu'"),
     "a device without numbers": (lambda: prior.to("meta"), "device", "'cpu'"),
-    "nothing for a device": (lambda: prior.to(loose(None)), "device", "NoneType"),
-    "a tensor for a device": (lambda: prior.to(loose(W)), "device", "Tensor"),
-    "True for a device": (lambda: prior.to(loose(True)), "device", "bool"),
+    "nothing for a device": (lambda: prior.to(loose(None)), "device", "None"),
+    "a tensor for a device": (lambda: prior.to(loose(W)), "device", "tensor("),
+    "True for a device": (lambda: prior.to(loose(True)), "device", "True"),
     "complex memories": (lambda: prior.to(torch.complex64), "dtype", "float32"),
     "memories of 8 bits": (lambda: prior.to(torch.float8_e4m3fn), "dtype", "float32"),
     "weights of 8 bits": (
@@ -145,7 +145,7 @@ def test_errors_are_one_line_and_not_too_long():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_where_there_is_none():
-    with pytest.raises(KanervaError, match="Use 'cpu'") as caught:
+    with pytest.raises(KanervaError, match="'cpu'") as caught:
         prior.to("cuda")
     assert caught.value.argument == "device"
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
     """Write the file whole or not at all: a temporary file, fsync, rename."""
+    _check_unicode(path)
     contents = {name: _own_copy(tensor) for name, tensor in tensors.items()}
     words = {name: json.dumps(value) for name, value in metadata.items()}
     words["schema"] = str(SCHEMA)
@@ -69,19 +69,6 @@ def read_tensor_file(
     return tensors, metadata, int(schema)
 
 
-def checked_path(path: object) -> Path:
-    """The name of a file as a `Path`."""
-    if isinstance(path, str | os.PathLike) and str(path) and "\0" not in str(path):
-        return Path(path)
-    got = "a name with a zero byte in it" if "\0" in str(path) else repr(path)
-    raise KanervaError(
-        "path",
-        expected="the name of a file, as a string or a Path",
-        got=got if isinstance(path, str | os.PathLike) else type(path).__name__,
-        fix="Pass a name such as 'memory.safetensors'.",
-    )
-
-
 def _check_plain_file(path: Path, what: str) -> None:
     """Check that there is a plain file that may be read (opening a pipe would wait for ever)."""
     got, fix = None, "Check the name and the folder."
@@ -103,6 +90,19 @@ def _check_plain_file(path: Path, what: str) -> None:
         raise KanervaError(
             what, expected="a file that can be read", got=f"{got}: '{path}'", fix=fix
         )
+
+
+def _check_unicode(path: Path) -> None:
+    """Check for a name that safetensors can read again."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise KanervaError(
+            "path",
+            expected="a name in Unicode",
+            got=repr(str(path)),
+            fix="Choose another name, such as 'memory.safetensors'.",
+        ) from None
 
 
 def _own_copy(tensor: Tensor) -> Tensor:

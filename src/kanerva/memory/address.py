@@ -15,6 +15,7 @@ from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
     check_float_tensor,
+    check_gradients,
     check_same_dtype_and_device,
     check_size,
 )
@@ -56,6 +57,7 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
     check_size("codes", codes, -1, memory.code_size, "the memory's code size C")
     check_same_dtype_and_device(memory=memory, codes=codes)
     broadcast_batches(memory=memory.batch_shape, codes=codes.shape[:-2])
+    check_gradients(memory=memory._tensors, codes=[codes])
     check_finite("codes", codes)
     noise = checked_noise_var(noise_var, like=codes)
     R = memory._mean
@@ -101,6 +103,7 @@ def energy(
     check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
     check_same_dtype_and_device(memory=memory, codes=codes)
     broadcast_batches(memory=memory.batch_shape, weights=weights.shape[:-2], codes=codes.shape[:-2])
+    check_gradients(memory=memory._tensors, weights=[weights], codes=[codes])
     check_finite("weights", weights)
     check_finite("codes", codes)
     noise = checked_noise_var(noise_var, like=weights)

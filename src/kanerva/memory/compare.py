@@ -12,6 +12,7 @@ from kanerva.memory.covariance import LowRankCovariance
 from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
+    check_gradients,
     check_same_dtype_and_device,
     check_size,
 )
@@ -132,3 +133,4 @@ def _check_comparable(posterior: MemoryState, prior: MemoryState) -> None:
     check_size("prior", prior._mean, -1, C, "the posterior's code size C", fix=fix)
     check_same_dtype_and_device(posterior=posterior, prior=prior)
     broadcast_batches(posterior=posterior.batch_shape, prior=prior.batch_shape)
+    check_gradients(posterior=posterior._tensors, prior=prior._tensors)

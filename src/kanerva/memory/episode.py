@@ -15,6 +15,7 @@ from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
     check_float_tensor,
+    check_gradients,
     check_same_dtype_and_device,
     check_size,
 )
@@ -89,6 +90,7 @@ def checked_episode(
     check_same_dtype_and_device(weights=weights, codes=codes)
     check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
     broadcast_batches(weights=weights.shape[:-2], codes=codes.shape[:-2])
+    check_gradients(weights=[weights], codes=[codes])
     check_finite("weights", weights)
     check_finite("codes", codes)
     scalar = checked_noise_var(noise_var, like=weights)
@@ -99,6 +101,7 @@ def check_episode_fits(state: MemoryState, episode: Episode) -> None:
     """Check that an episode fits the memory: K, C, dtype, device and batch."""
     check_weights(state, episode.weights)
     check_size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
+    check_gradients(memory=state._tensors, weights=[episode.weights], codes=[episode.codes])
     broadcast_batches(
         memory=state.batch_shape,
         weights=episode.weights.shape[:-2],
@@ -113,6 +116,7 @@ def check_weights(state: MemoryState, weights: Tensor) -> None:
     check_size("weights", weights, -1, state.num_rows, "the memory's rows K")
     check_same_dtype_and_device(memory=state, weights=weights)
     broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
+    check_gradients(memory=state._tensors, weights=[weights])
 
 
 def _item_noise_var(

@@ -21,6 +21,7 @@ from kanerva.memory.statistics import (
 )
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
+    check_gradients,
     check_same_device,
     check_size,
     checked_device,
@@ -85,7 +86,7 @@ class Evidence:
     """The largest entries that this evidence ever had: rounding errors are relative to them."""
 
     def __post_init__(self) -> None:
-        check_statistics(self.gram, self.cross, self.squares, self.count)
+        check_statistics(self.gram, self.cross, self.squares, self.count, self.largest)
         largest = largest_entries(self.gram, self.cross, self.squares).or_larger(self.largest)
         object.__setattr__(self, "largest", largest)
 
@@ -280,6 +281,7 @@ class Evidence:
         evidence = broadcast_batches(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
         batch = broadcast_batches(memory=prior.batch_shape, evidence=evidence)
         check_same_device(memory=prior, evidence=self.gram)
+        check_gradients(memory=prior._tensors, evidence=[self.gram, self.cross])
         gram, cross = linalg.to_float64(self.gram), linalg.to_float64(self.cross)
         if prior.per_column:
             columns = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))

@@ -16,8 +16,10 @@ from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
+    check_flag,
     check_float_tensor,
     check_generator,
+    check_gradients,
     check_same_device,
     check_same_dtype_and_device,
     check_size,
@@ -97,6 +99,7 @@ def _check_noise(memory: MemoryState, noise: Tensor, generator: torch.Generator 
     check_size("noise", noise, -1, memory.code_size, "the memory's code size C")
     check_same_device(memory=memory, noise=noise)
     broadcast_batches(memory=memory.batch_shape, noise=noise.shape[:-2])
+    check_gradients(memory=memory._tensors, noise=[noise])
     check_finite("noise", noise)
     if generator is not None:
         raise KanervaError(
@@ -134,6 +137,7 @@ def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     check_size("matrix", matrix, -1, memory.code_size, "the memory's code size C")
     check_same_dtype_and_device(memory=memory, matrix=matrix)
     broadcast_batches(memory=memory.batch_shape, matrix=matrix.shape[:-2])
+    check_gradients(memory=memory._tensors, matrix=[matrix])
     check_finite("matrix", matrix)
     if memory.per_column:
         return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
@@ -180,6 +184,7 @@ def log_evidence(
 
     """
     check_memory("prior", prior)
+    check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_episode_fits(prior, episode)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_one_of
+from kanerva.checks import check_one_of, check_path
 from kanerva.errors import KanervaError
 from kanerva.memory.covariance import (
     DiagonalCovariance,
@@ -24,7 +24,7 @@ from kanerva.memory.tensor_checks import (
 from kanerva.memory.value_checks import (
     check_finite,
 )
-from kanerva.tensor_file import Metadata, checked_path, read_tensor_file, write_tensor_file
+from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 
 KIND = "memory"
 """What the metadata of a memory's file say that it is."""
@@ -47,7 +47,7 @@ class MemoryFields(NamedTuple):
 
 def write_memory_file(path: str | Path, fields: MemoryFields) -> None:
     """Write a memory to a file, whole or not at all."""
-    target = checked_path(path)
+    target = check_path("path", path)
     row_cov = fields.row_cov
     if type(row_cov) not in KINDS:
         raise KanervaError(
@@ -73,7 +73,7 @@ def write_memory_file(path: str | Path, fields: MemoryFields) -> None:
 
 def read_memory_file(path: str | Path) -> MemoryFields:
     """The fields of the memory in a file that `write_memory_file` wrote."""
-    source = checked_path(path)
+    source = check_path("path", path)
     tensors, metadata, _ = read_tensor_file(source, what=KIND, otherwise="save it again")
     if metadata.get("kind") != KIND:
         model = "model" in metadata

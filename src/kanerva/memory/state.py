@@ -114,6 +114,19 @@ class MemoryState:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"MemoryState is immutable: make a new one instead of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"MemoryState is immutable: {name} cannot be deleted")
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "MemoryState":
+        if any(tensor.requires_grad for tensor in self._tensors):
+            raise KanervaError(
+                "memory",
+                expected="a memory without an autograd graph",
+                got="one that gradients flow through",
+                fix="Copy memory.detach(), or use the memory itself: it never changes.",
+            )
+        return self._map_tensors(torch.clone)
+
     def __reduce__(self):
         """Support copying and pickling; the default would set attributes."""
         return MemoryState._unchecked, (self._mean, self.row_cov, self.dtype, self.per_column)
@@ -129,6 +142,10 @@ class MemoryState:
         matrix = linalg.rounded_covariance(linalg.symmetrise(self.row_cov.dense()), self.dtype)
         columns = (self.code_size,) if self.per_column else ()
         return matrix.expand(*self.batch_shape, *columns, *matrix.shape[-2:])
+
+    @property
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self._mean, *self.row_cov._tensors)
 
     @property
     def batch_shape(self) -> torch.Size:

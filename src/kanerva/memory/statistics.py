@@ -46,7 +46,9 @@ class LargestEntries(NamedTuple):
         return self if other is None else LargestEntries(*map(torch.maximum, self, other))
 
 
-def check_statistics(gram: Tensor, cross: Tensor, squares: Tensor | None, count: int) -> None:
+def check_statistics(
+    gram: Tensor, cross: Tensor, squares: Tensor | None, count: int, largest: object
+) -> None:
     """Check the statistics that a caller made: shapes, dtypes, devices and finite numbers."""
     check_float_tensor("gram", gram, "(..., K, K)", min_dims=2)
     check_float_tensor("cross", cross, "(..., K, C)", min_dims=2)
@@ -60,9 +62,16 @@ def check_statistics(gram: Tensor, cross: Tensor, squares: Tensor | None, count:
         broadcast_batches(evidence=batch, squares=squares.shape)
     fix = "Make the evidence with Evidence.of(weights, codes), which counts the items."
     check_integer("count", count, at_least=0, fix=fix)
-    largest = largest_entries(gram, cross, squares)
+    if not isinstance(largest, LargestEntries | None):
+        raise KanervaError(
+            "largest",
+            expected="what another evidence has there",
+            got=type(largest).__name__,
+            fix="Leave it out.",
+        )
+    now = largest_entries(gram, cross, squares)
     check_symmetric("gram", gram)
-    reason = why_impossible(gram, cross, squares, count, largest)
+    reason = why_impossible(gram, cross, squares, count, now.or_larger(largest))
     if reason is not None:
         raise KanervaError(
             "gram",

@@ -5,16 +5,22 @@ Checks of the numbers inside are in `kanerva.memory.value_checks`, and checks of
 words in `kanerva.checks`.
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.linalg import broadcast_shapes
 
 FLOAT_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes of memories and of what is written; torch cannot even add numbers in smaller ones."""
+
+
+NOT_PLAIN = ("MaskedTensor", "FakeTensor")
+"""Subclasses of tensors whose numbers are not there, or not all meant."""
 
 
 def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: int) -> None:
@@ -33,6 +39,21 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             expected="a tensor that holds numbers",
             got="a meta tensor",
             fix="A meta tensor has a shape but no values: create it on 'cpu' or 'cuda'.",
+        )
+    if value.is_nested:
+        raise KanervaError(
+            argument,
+            expected="a tensor with one shape",
+            got="a nested tensor",
+            fix=f"Pad with zeros: {argument}.to_padded_tensor(0.0). An item whose weights are zero "
+            "does not change a memory.",
+        )
+    if type(value).__name__ in NOT_PLAIN and not torch.compiler.is_compiling():
+        raise KanervaError(
+            argument,
+            expected="a plain tensor",
+            got=f"a {type(value).__name__}",
+            fix="Pass a tensor whose numbers are all there and all meant.",
         )
     if value.layout is not torch.strided:
         raise KanervaError(
@@ -92,28 +113,7 @@ def checked_device(argument: str, value: object) -> torch.device:
             got=str(value),
             fix="Pass a device such as 'cpu'; the memory decides on the dtype: memory.to(dtype).",
         )
-    try:
-        if not isinstance(value, str | int | torch.device) or isinstance(value, bool):
-            raise TypeError(f"{type(value).__name__} is not a device")
-        device = torch.device(value)
-        if device.type == "meta":
-            raise TypeError("a meta tensor has no numbers")
-        if device.type != "cpu":
-            torch.empty(0, device=device)
-    except (TypeError, RuntimeError, AssertionError, NotImplementedError) as error:
-        raise KanervaError(
-            argument,
-            expected="a device of this machine",
-            got=f"{value!r} ({str(error).splitlines()[0]})",
-            fix=f"Use {' or '.join(_devices())}.",
-        ) from None
-    return device
-
-
-def _devices() -> list[str]:
-    """The devices of this machine, as one would type them."""
-    gpus = [repr(f"cuda:{index}") for index in range(torch.cuda.device_count())]
-    return [repr("cpu"), *gpus]
+    return check_device(argument, value)
 
 
 def check_size(
@@ -149,6 +149,33 @@ def broadcast_batches(**batches: torch.Size) -> torch.Size:
             got=", ".join(f"{name} {tuple(batch)}" for name, batch in batches.items()),
             fix="Give them the same leading dimensions, or insert dimensions of size 1.",
         ) from None
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Check for True or False; other things that count as true are mostly mistakes."""
+    if not isinstance(value, bool):
+        raise KanervaError(
+            argument,
+            expected="True or False",
+            got=repr(value),
+            fix=f"Pass {argument}=True or {argument}=False.",
+        )
+
+
+def check_gradients(**arguments: Iterable[Tensor]) -> None:
+    """Check that gradients can flow: tensors made in inference mode do not allow it."""
+    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        return
+    if not any(tensor.requires_grad for tensors in arguments.values() for tensor in tensors):
+        return
+    for name, tensors in arguments.items():
+        if any(tensor.is_inference() for tensor in tensors):
+            raise KanervaError(
+                name,
+                expected="tensors that gradients can flow through",
+                got="some that were made in torch.inference_mode()",
+                fix="Make them in torch.no_grad() instead, or use them in torch.no_grad().",
+            )
 
 
 class HasDtypeAndDevice(Protocol):

@@ -12,12 +12,7 @@ from torch.utils import _pytree
 
 from kanerva import linalg
 from kanerva.errors import KanervaError
-from kanerva.memory.covariance import (
-    DiagonalCovariance,
-    FullCovariance,
-    LowRankCovariance,
-    RowCovariance,
-)
+from kanerva.memory.covariance import FullCovariance, LowRankCovariance, RowCovariance
 from kanerva.memory.state import MemoryState
 
 
@@ -43,7 +38,7 @@ def _take_apart(state: MemoryState) -> tuple[list[object], _Frame]:
     row_cov = _with_whole_batch(state)
     rank = row_cov.rank if isinstance(row_cov, LowRankCovariance) else 0
     frame = _Frame(type(row_cov), rank, state.dtype, state.per_column)
-    return [state._mean, *_tensors(row_cov)], frame
+    return [state._mean, *row_cov._tensors], frame
 
 
 def _put_together(leaves: list[Tensor], frame: _Frame) -> MemoryState:
@@ -62,7 +57,7 @@ def _with_whole_batch(state: MemoryState) -> RowCovariance:
     columns = (state.code_size,) if state.per_column else ()
     batch = torch.Size((*state.batch_shape, *columns))
     own_dims = [2] if isinstance(state.row_cov, FullCovariance) else [1, 2]
-    pairs = zip(_tensors(state.row_cov), own_dims, strict=False)
+    pairs = zip(state.row_cov._tensors, own_dims, strict=False)
     if all(tensor.shape[: tensor.dim() - dims] == batch for tensor, dims in pairs):
         return state.row_cov
     if linalg.is_differentiating():  # too late: the result would belong to the transform
@@ -73,15 +68,6 @@ def _with_whole_batch(state: MemoryState) -> RowCovariance:
             fix="Pass MemoryState(memory.mean, memory.cov) to the transform.",
         )
     return state.row_cov.expand_batch(batch)
-
-
-def _tensors(row_cov: RowCovariance) -> list[Tensor]:
-    if isinstance(row_cov, FullCovariance):
-        return [row_cov.matrix]
-    if isinstance(row_cov, DiagonalCovariance):
-        return [row_cov.variances]
-    assert isinstance(row_cov, LowRankCovariance)
-    return [row_cov.variances] if row_cov.factor is None else [row_cov.variances, row_cov.factor]
 
 
 _pytree.register_pytree_node(

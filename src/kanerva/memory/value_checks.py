@@ -101,8 +101,9 @@ def checked_noise_var(value: object, *, like: Tensor) -> Tensor:
             raise _noise_var_error(f"{number:g}")
         return like.new_full((), number, dtype=WORKING_DTYPE)
     else:
-        got = f"shape {tuple(value.shape)}, {value.dtype}" if isinstance(value, Tensor) else value
-        raise _noise_var_error(str(got))
+        if isinstance(value, Tensor) and not value.is_nested:
+            raise _noise_var_error(f"shape {tuple(value.shape)}, {value.dtype}")
+        raise _noise_var_error(f"{value} ({type(value).__name__})")
     if not is_capturing_graph(scalar):
         value = numbers(scalar)  # more than one inside vmap
         fits = (value > MIN_NOISE_VAR) & (value < MAX_NOISE_VAR)

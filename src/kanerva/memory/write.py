@@ -12,9 +12,7 @@ from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.tensor_checks import (
-    broadcast_batches,
-)
+from kanerva.memory.tensor_checks import broadcast_batches, check_flag
 
 
 def condition(
@@ -80,6 +78,7 @@ def condition(
 
     """
     check_memory("prior", prior)
+    check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_episode_fits(prior, episode)

@@ -40,18 +40,18 @@ class RowCovariance(ABC):
 
     @property
     @abstractmethod
-    def _first_tensor(self) -> Tensor:
-        """One of its tensors: all of them share dtype and device."""
+    def _tensors(self) -> tuple[Tensor, ...]:
+        """Its tensors, in the order of its fields; all of them share dtype and device."""
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of its tensors."""
-        return self._first_tensor.dtype
+        return self._tensors[0].dtype
 
     @property
     def device(self) -> torch.device:
         """The device of its tensors."""
-        return self._first_tensor.device
+        return self._tensors[0].device
 
     @abstractmethod
     def dense(self) -> Tensor:

@@ -51,8 +51,8 @@ class DiagonalCovariance(RowCovariance):
         return self.variances.shape[:-1]
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.variances
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.variances,)
 
     def dense(self) -> Tensor:
         return torch.diag_embed(self.variances)

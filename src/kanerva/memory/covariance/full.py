@@ -49,8 +49,8 @@ class FullCovariance(RowCovariance):
         return self.matrix.shape[:-2]
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.matrix
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.matrix,)
 
     def dense(self) -> Tensor:
         return self.matrix

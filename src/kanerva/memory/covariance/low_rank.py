@@ -65,8 +65,8 @@ class LowRankCovariance(RowCovariance):
         return linalg.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.variances
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.variances,) if self.factor is None else (self.variances, self.factor)
 
     def dense(self) -> Tensor:
         diagonal = torch.diag_embed(self.variances)
