@@ -62,7 +62,7 @@ class NotPositiveDefiniteError(KanervaError):
 
 
 class FullMemoryWarning(UserWarning):
-    """More was written than a memory can hold, so items overlap and recall gets worse.
+    """More was written than a memory can hold, measured by `fill`: recall gets worse.
 
     Example:
         >>> import warnings

@@ -114,7 +114,7 @@ class Evidence:
         noise_var: float | Tensor = 1.0,
         code_var: Tensor | float | None = None,
     ) -> "Evidence":
-        """The evidence of an episode; the arguments are those of `condition`.
+        """The evidence of an episode: weights, codes and variances as in `condition`, but no prior.
 
         Args:
             weights: W, (..., T, K).

@@ -6,9 +6,9 @@ from torch import Tensor
 
 
 class Bound(NamedTuple):
-    """The negative bound of each episode as named terms, and what its memory cost.
+    """The negative bound of each episode as named terms in nats per item, and its memory's cost.
 
-    Each term is (B,), in nats per item: the mean over the T items of an episode. Lower is better. A
+    Each term is (B,): the mean over the T items of an episode. Lower is better. A
     VAE has no address code, so its `kl_address` is zero.
 
     Example:

@@ -89,7 +89,7 @@ class MemoryModel(Model, Generic[State]):
         sample: bool = False,
         generator: torch.Generator | None = None,
     ) -> State:
-        """Write images into a memory (algorithm 2).
+        """Write images into a memory: the means of q, or samples as in algorithm 2.
 
         With a full covariance the order of the images does not matter.
 

@@ -127,7 +127,7 @@ class Model(nn.Module, ABC):
         """
 
     def prepare_to_compile(self) -> None:
-        """Get ready for torch.compile. Call it before compiling the forward pass.
+        """Get ready for torch.compile, if parts of the model need it; call it before compiling.
 
         A memory that writes item by item keeps that loop out of the compiled part. A VAE needs
         nothing.

@@ -85,7 +85,7 @@ class RowCovariance(ABC):
     def posterior_from_items(
         self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> Self:
-        """The covariance U' after writing T items (eq:update-last).
+        """The covariance U' after writing T items, from their weights and noise (eq:update-last).
 
         The items come in two forms, and each representation uses the one it needs:
         U'^-1 = U^-1 + W' N^-1 W, and U' = U - V' V.
