@@ -424,6 +424,11 @@ class TestFiles:
             kanerva.load(path)
         assert isinstance(kanerva.load(path, kind=VAE), VAE)
 
+    def test_a_memory_is_not_a_model(self, tmp_path):
+        small().prior_memory().save(tmp_path / "memory.safetensors")
+        with pytest.raises(KanervaError, match="load_memory"):
+            kanerva.load(tmp_path / "memory.safetensors")
+
     def test_schema_1_is_read(self, tmp_path):
         """A file as version 0.1 wrote it: one config for all kinds, other names, no checksum."""
         model = small()

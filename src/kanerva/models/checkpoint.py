@@ -158,6 +158,13 @@ def save_checkpoint(
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Metadata]:
     """Tensors and metadata of a checkpoint, with today's names for the parameters."""
     tensors, metadata, schema = read_tensor_file(path)
+    if metadata.get("kind") == "memory":
+        raise KanervaError(
+            "checkpoint",
+            expected="the checkpoint of a model",
+            got=f"a memory in '{path}'",
+            fix="Load it with kanerva.load_memory; name a model, for example omniglot.",
+        )
     for part in ("model", "card", "config"):
         if not isinstance(metadata.get(part, {}), dict):
             raise foreign_file(path, f"a {part} that is not an object")
