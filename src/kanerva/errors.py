@@ -26,7 +26,7 @@ class KanervaError(ValueError):
     """
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
-        super().__init__(_printable(f"{argument}: expected {expected}, got {got}. {fix}"))
+        super().__init__(printable(f"{argument}: expected {expected}, got {got}. {fix}"))
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -77,7 +77,7 @@ class JitterWarning(UserWarning):
     """
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text in one line; names of files may hold line breaks and bytes that are not text."""
     return "".join(
         character

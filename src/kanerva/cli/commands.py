@@ -27,6 +27,7 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
+from kanerva.cli.output import print_anything
 from kanerva.cli.sweep import sweep
 from kanerva.cli.train import train
 from kanerva.cli.words import (
@@ -66,6 +67,7 @@ ABOUT = (
 
 def parse(args: Sequence[str]) -> Callable[[], None]:
     """The call that the words ask for. A mistake in them ends with one line and exit code 2."""
+    print_anything()
     complaint = io.StringIO()
     wants_help = not {"-h", "--help"}.isdisjoint(args)
     try:
