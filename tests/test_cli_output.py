@@ -54,7 +54,7 @@ def test_odd_names_are_printed_everywhere(drawings, tmp_path, encoding):
         (tmp_path / f"{name}.png").write_bytes((drawings / "00.png").read_bytes())
     done = run("denoise", "omniglot", "--memory", tmp_path, cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == len(names) + 1
+    assert len(done.stdout.splitlines()) == len(names)
     assert b"\x1b" not in done.stdout
     if encoding == "utf-8":
         assert "Zürich" in done.stdout.decode()

@@ -4,7 +4,7 @@ import codecs
 import io
 import sys
 
-PLAIN = {"•": "*", "±": "+-", "×": "x", "…": "...", "─": "-", "━": "-", "│": "|"}
+PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
 """Characters that we print ourselves, and what a terminal that does not know them shows."""
 
 
