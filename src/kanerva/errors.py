@@ -32,7 +32,7 @@ class KanervaError(ValueError):
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
         argument, expected, got, fix = map(_one_line, (argument, expected, got, fix))
-        super().__init__(_printable(f"{argument}: expected {expected}, got {got}. {fix}"))
+        super().__init__(printable(f"{argument}: expected {expected}, got {got}. {fix}"))
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -102,7 +102,7 @@ class JitterWarning(UserWarning):
     """
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text in one line; names of files may hold line breaks and bytes that are not text."""
     return "".join(
         character

@@ -5,8 +5,8 @@ Nothing here imports torch.
 
 import contextlib
 import functools
+import inspect
 import io
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ from pathlib import Path
 import tyro
 from tyro.conf import AvoidSubcommands
 
+from kanerva import __version__
 from kanerva.checks import check_one_of
+from kanerva.cli.arguments import RefusedWordError, arguments_of, with_reader
 from kanerva.cli.bench import bench
 from kanerva.cli.compare import compare
 from kanerva.cli.data import DATA_COMMANDS
@@ -25,8 +27,17 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
+from kanerva.cli.output import print_anything
 from kanerva.cli.sweep import sweep
 from kanerva.cli.train import train
+from kanerva.cli.words import (
+    check_once,
+    check_options,
+    did_you_mean,
+    in_one_line,
+    missing_words,
+    wide_terminal,
+)
 from kanerva.errors import KanervaError
 from kanerva.models.config import AnyModelConfig
 from kanerva.training.changes import check_kind
@@ -50,27 +61,38 @@ GROUPS = {
 }
 ABOUT = (
     "A generative distributed memory: exact Bayesian writing, recall from damaged cues, "
-    "merging and forgetting."
+    "merging and forgetting. `kanerva --version` prints the version."
 )
 
 
 def parse(args: Sequence[str]) -> Callable[[], None]:
     """The call that the words ask for. A mistake in them ends with one line and exit code 2."""
+    print_anything()
     complaint = io.StringIO()
+    wants_help = not {"-h", "--help"}.isdisjoint(args)
     try:
-        with contextlib.redirect_stderr(complaint):
+        with (
+            contextlib.redirect_stderr(complaint),
+            contextlib.nullcontext() if wants_help else wide_terminal(),
+        ):
             return _parse(list(args))
     except KanervaError as error:
         print(f"kanerva: {error}", file=sys.stderr)
+    except RefusedWordError as refused:
+        print(f"kanerva: {refused.error}", file=sys.stderr)
     except SystemExit as end:
         if not end.code:
             raise
-        print(f"kanerva: {_one_line(complaint.getvalue())}", file=sys.stderr)
+        print(f"kanerva: {in_one_line(complaint.getvalue())}", file=sys.stderr)
     raise SystemExit(2)
 
 
 def _parse(args: list[str]) -> Callable[[], None]:
+    if args[:1] == ["--version"]:
+        print(f"kanerva {__version__}")
+        raise SystemExit(0)
     if args[:1] == ["train"]:
+        check_once(args)
         return _parse_train(args[1:])
     if args[:1] == ["data"]:
         return _choose(DATA_COMMANDS, "kanerva data", GROUPS["data"], args[1:])
@@ -81,10 +103,34 @@ def _parse(args: list[str]) -> Callable[[], None]:
 def _choose(
     commands: dict[str, Callable[..., None]], prog: str, description: str, args: list[str]
 ) -> Callable[[], None]:
-    later = {name: _later(command) for name, command in commands.items()}
-    return tyro.extras.subcommand_cli_from_dict(
-        later, prog=prog, description=description, args=args
-    )
+    """Run the command that the first word names on the other words."""
+    name = args[0] if args else ""
+    if name in ("-h", "--help"):
+        first_lines = {
+            name: _described((command.__doc__ or "").splitlines()[0])
+            for name, command in commands.items()
+        }
+        tyro.extras.subcommand_cli_from_dict(
+            first_lines, prog=prog, description=description, args=["--help"]
+        )
+    if name not in commands:
+        raise KanervaError(
+            "command",
+            expected=f"one of {', '.join(commands)}",
+            got=repr(name) if args else "none",
+            fix=did_you_mean(name, [*commands, "--help", "--version"]) or f"See {prog} --help.",
+        )
+    command, words, prog = commands[name], args[1:], f"{prog} {name}"
+    check_options(prog, command, words)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(_later(command), prog=prog, args=words)
+    except SystemExit:
+        if "Missing from" in complaint.getvalue():
+            raise missing_words(prog, command, words) from None
+        print(complaint.getvalue(), end="", file=sys.stderr)
+        raise
 
 
 @dataclass(frozen=True)
@@ -141,7 +187,7 @@ def _check_flags(recipe: Config, args: list[str]) -> None:
 
 
 def _described(text: str) -> Callable[[], None]:
-    """An entry in the list of commands. `_parse` takes care of its words before this is called."""
+    """An entry in the list of commands, which is only shown."""
 
     def group() -> None:
         pass
@@ -151,17 +197,18 @@ def _described(text: str) -> Callable[[], None]:
 
 
 def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """A function with the same signature that gives back the call instead of making it."""
+    """A function with the same arguments that gives back the call instead of making it."""
 
-    @functools.wraps(command)
     def bind(*args: object, **options: object) -> Callable[[], None]:
         return functools.partial(command, *args, **options)
 
-    notes = command.__annotations__  # shared with `bind` by functools.wraps
-    bind.__annotations__ = {name: note for name, note in notes.items() if name != "return"}
+    bind.__name__, bind.__doc__ = command.__name__, command.__doc__
+    notes = {argument.name: with_reader(argument) for argument in arguments_of(command)}
+    signature = inspect.signature(command)
+    parameters = [
+        parameter.replace(annotation=notes[name])
+        for name, parameter in signature.parameters.items()
+    ]
+    bind.__annotations__ = notes
+    vars(bind)["__signature__"] = signature.replace(parameters=parameters)
     return bind
-
-
-def _one_line(box: str) -> str:
-    """The text of a box of several lines, without the box."""
-    return " ".join(re.sub(r"[│╭╮╰╯─]+", " ", box).split())
