@@ -15,6 +15,5 @@ __all__ = [
     "SkippedFilesWarning",
     "fetch",
     "load_dataset",
-    "read_images",
     "render_glyphs",
 ]
