@@ -2,9 +2,13 @@
 
 import os
 import time
+import warnings
 
 import pytest
 import torch
+from PIL import Image
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from data_cases import png
 from kanerva.data import load_dataset
@@ -61,8 +65,65 @@ def test_a_damaged_cache_is_made_anew(folder, kept):
     (file,) = cached(folder)
     whole = file.read_bytes()
     file.write_bytes(whole[:kept])
-    assert_same(load_dataset(str(folder), "train"), first)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert_same(load_dataset(str(folder), "train"), first)
     assert file.read_bytes() == whole
+
+
+def test_no_flipped_byte_is_ever_used(folder):
+    """Somewhere in every 60 bytes of the file: its header, its labels and its pixels."""
+    splits = ("fit", "valid", "train", "test")
+    first = {split: load_dataset(str(folder), split, size=4) for split in splits}
+    (file,) = cached(folder)
+    whole = file.read_bytes()
+    noticed = dict.fromkeys(splits, 0)
+    for place in range(7, len(whole), 61):
+        for split in splits:
+            changed = bytearray(whole)
+            changed[place] ^= 1 << place % 8
+            file.write_bytes(changed)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                assert_same(load_dataset(str(folder), split, size=4), first[split])
+            if caught:
+                assert "is damaged and is made anew" in str(caught[0].message)
+                assert file.name in str(caught[0].message)
+                noticed[split] += 1
+                assert file.read_bytes() == whole
+            else:  # it is in a part of the file that this split does not need
+                assert split != "train" or first["train"].images.numel() < len(whole)
+    places = len(range(7, len(whole), 61))
+    assert all(0.3 * places < count < places for count in noticed.values()), (noticed, places)
+    assert noticed["train"] > max(noticed["fit"], noticed["valid"])
+
+
+def test_a_file_that_somebody_else_made_is_not_used(folder):
+    """The same pixels under another header: the classes are part of the checksum."""
+    first = load_dataset(str(folder), "train")
+    (file,) = cached(folder)
+    with safe_open(file, framework="numpy") as old:
+        arrays = {name: old.get_tensor(name) for name in old.keys()}  # noqa: SIM118
+        words = {name: word.replace('"a"', '"z"') for name, word in old.metadata().items()}
+    file.write_bytes(save(arrays, metadata=words))
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert_same(load_dataset(str(folder), "train"), first)
+
+
+def test_folders_that_look_alike_are_not_confused(folder):
+    """Same name, same sizes and times of all files, other pixels: bitmaps, or an unpacked zip."""
+    other = folder.parent / "other" / "mine"
+    for here, grey in ((folder, 0), (other, 255)):
+        for path in folder.rglob("*.png"):
+            copy = here / path.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (40, 40), (grey, grey, grey)).save(copy, "BMP")
+            os.utime(copy, ns=(10**18, 10**18))
+    assert load_dataset(folder, "train").images.max() == 0
+    assert load_dataset(other, "train").images.min() == 255
+    for path in folder.rglob("*.png"):  # changed later, with the old size and time
+        Image.new("RGB", (40, 40), (9, 9, 9)).save(path, "BMP")
+        os.utime(path, ns=(10**18, 10**18))
+    assert load_dataset(folder, "train").images.max() == 9
 
 
 def test_a_cache_that_cannot_be_written_only_warns(folder, monkeypatch):

@@ -130,7 +130,7 @@ def test_options(data, small_omniglot):
     fails("split: .*got 'tset'. Did you mean 'test'", "omniglot", "tset")
     fails("Did you mean 'omniglot'", "omniglott", "test")
     fails("got 'zzz'. Choose one of these, or pass the path of a folder", "zzz", "test")
-    fails("which is not there", "./no/such/folder", "test")
+    fails("nothing there", "./no/such/folder", "test")
     fails("a file", str(data / "images_background.zip"), "test")
 
 

@@ -18,7 +18,7 @@ BELOW_MODELS = BELOW_MEMORY | {"memory", "atomic", "json_values", "tensor_file"}
 MAY_IMPORT = {
     "errors": set(),
     "checks": {"errors"},
-    "atomic": {"errors"},
+    "atomic": {"errors", "checks"},
     "json_values": set(),
     "tensor_file": {"errors", "atomic"},
     "linalg": {"errors", "checks"},

@@ -13,7 +13,6 @@ from PIL import Image
 from kanerva.cli.demo import draw_episodes
 from kanerva.cli.options import Damage
 from kanerva.data.damage import DAMAGES
-from kanerva.data.user_images import read_images
 
 
 def run(*args, cwd=None):
@@ -35,50 +34,6 @@ def drawings(tmp_path_factory):
 
 def test_words_for_damage_agree():
     assert get_args(Damage) == DAMAGES
-
-
-def test_the_background_may_be_light_or_dark(drawings, tmp_path):
-    path = drawings / "03.png"
-    Image.fromarray(255 - np.asarray(Image.open(path))).save(tmp_path / "dark.png")
-    images, names = read_images([path, tmp_path], image_shape=(1, 28, 28), binary=True)
-    assert torch.equal(images[0], images[1])
-    assert set(images.unique().tolist()) == {0.0, 1.0}
-    assert names == [str(path), str(tmp_path / "dark.png")]
-    assert len(read_images([drawings], image_shape=(1, 28, 28), binary=True)[0]) == 12
-
-
-@pytest.mark.parametrize(
-    ("background", "ink"),
-    [(255, 0), (230, 0), (200, 40), (128, 0), (30, 220), (255, 240), (128, 255), (0, 255)],
-)
-def test_the_background_may_have_any_grey(drawings, tmp_path, background, ink):
-    path = drawings / "03.png"
-    shares = np.asarray(Image.open(path)).astype(float) / 255  # 1 is background
-    Image.fromarray((ink + (background - ink) * shares).round().astype(np.uint8)).save(
-        tmp_path / "grey.png"
-    )
-    usual, grey = read_images([path, tmp_path], image_shape=(1, 28, 28), binary=True)[0]
-    assert (usual != grey).float().mean() < 0.03  # edges of strokes
-    assert 0.02 < usual.mean() < 0.5
-
-
-def test_a_rough_background_is_background_and_a_blank_page_is_blank(drawings, tmp_path):
-    path = drawings / "03.png"
-    rng = np.random.default_rng(0)
-    rough = np.asarray(Image.open(path)) * (
-        np.kron(rng.uniform(200, 240, (28, 28)), np.ones((5, 5))) / 255
-    )
-    Image.fromarray(rough.astype(np.uint8)).save(tmp_path / "1.png")
-    Image.fromarray(rng.integers(250, 253, (140, 140)).astype(np.uint8)).save(tmp_path / "2.png")
-    floats = np.asarray(Image.open(path)).astype(np.float32) / 255
-    Image.fromarray(floats).save(tmp_path / "3.tiff")
-    usual, rough, blank, floating = read_images(
-        [path, tmp_path], image_shape=(1, 28, 28), binary=True
-    )[0]
-    assert rough[usual == 0].mean() < 0.01
-    assert rough[usual == 1].mean() > 0.6  # strokes are thinner there, not gone
-    assert blank.sum() == 0
-    assert torch.equal(floating, usual)
 
 
 @pytest.mark.parametrize("old", [None, b"a picture that was there"])

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kanerva.data.user_images import read_images
     from kanerva.errors import JitterWarning, KanervaError, NotPositiveDefiniteError
     from kanerva.memory import (
         DiagonalCovariance,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "kanerva.data.user_images": ("read_images",),
     "kanerva.errors": ("JitterWarning", "KanervaError", "NotPositiveDefiniteError"),
     "kanerva.memory": (
         "DiagonalCovariance",
@@ -85,6 +87,7 @@ __all__ = [
     "log_prob",
     "memory_kl",
     "predict",
+    "read_images",
     "recall",
     "sample_memory",
 ]

@@ -1,14 +1,20 @@
-"""Checks of plain arguments: whole numbers, numbers in a range, one of several words.
+"""Checks of plain arguments: whole numbers, numbers in a range, one of several words, paths.
 
 Every check raises a `KanervaError` that names the argument, what was expected, what came, and a
-fix. Nothing here needs torch, so that configs and the command line can use it.
+fix. Importing this does not import torch, so that configs and the command line can use it.
 """
 
 import difflib
 import math
+import os
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kanerva.errors import KanervaError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def check_integer(
@@ -73,3 +79,39 @@ def nearest(value: object, known: Iterable[str]) -> str | None:
     """The question "did you mean ...?" for a word that is close to a known one."""
     near = difflib.get_close_matches(str(value), list(known), n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else None
+
+
+def check_path(argument: str, value: object, *, what: str = "a file") -> Path:
+    """A path that is not empty, from a string or a `Path`; ~ becomes the home folder."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str):
+        got, fix = type(path).__name__, "Pass a string or a pathlib.Path."
+    elif not path.strip():
+        got, fix = "an empty one", "Write its name; for the present folder write '.'."
+    elif "\0" in path:
+        got, fix = f"{path!r}, with a zero byte in it", "Leave the zero byte out."
+    else:
+        expanded = os.path.expanduser(path)
+        if not expanded.startswith("~") or not path.startswith("~"):
+            return Path(expanded)
+        got, fix = f"{path!r}, a home folder that is not known", "Write the path without '~'."
+    raise KanervaError(argument, expected=f"the path of {what}", got=got, fix=fix)
+
+
+def check_device(argument: str, value: object) -> "torch.device":
+    """A device that torch can use here, for example "cpu" or "cuda"."""
+    import torch
+
+    if isinstance(value, str | int | torch.device) and not isinstance(value, bool):
+        try:
+            return torch.empty(0, device=value).device
+        except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
+            problem = f" ({str(error).splitlines()[0][:100]})"
+    else:
+        problem = ""
+    raise KanervaError(
+        argument,
+        expected="a device that torch can use here",
+        got=f"{str(value)!r}{problem}",
+        fix="Pass 'cpu', or 'cuda' where torch.cuda.is_available() is true.",
+    )

@@ -26,7 +26,7 @@ class KanervaError(ValueError):
     """
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
-        super().__init__(f"{argument}: expected {expected}, got {got}. {fix}")
+        super().__init__(_printable(f"{argument}: expected {expected}, got {got}. {fix}"))
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -75,6 +75,16 @@ class JitterWarning(UserWarning):
         the system was not positive definite because of rounding
 
     """
+
+
+def _printable(text: str) -> str:
+    """The text in one line; names of files may hold line breaks and bytes that are not text."""
+    return "".join(
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in text
+    )
 
 
 def _rebuild(kind: type[KanervaError], argument: str, expected: str, got: str, fix: str):

@@ -15,10 +15,10 @@ def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
 
     """
     from kanerva.data.load import READERS
-    from kanerva.data.paths import cache_folder, resolve_data_folder
+    from kanerva.data.paths import absolute, cache_folder, resolve_data_folder
     from kanerva.errors import KanervaError
 
-    folder = resolve_data_folder(data_folder).resolve()
+    folder = absolute(resolve_data_folder(data_folder))
     files: dict[str, list[str]] = {}
     missing: dict[str, str] = {}
     for name, reader in READERS.items():

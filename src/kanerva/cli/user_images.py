@@ -20,7 +20,7 @@ State = TypeVar("State")
 
 def read_user_images(model: Model, paths: Sequence[Path]) -> tuple[Tensor, list[str]]:
     """Read files and folders as images that fit a model, on its device, and their names."""
-    from kanerva.data.user_images import read_images
+    from kanerva.data.user_images import read_image_files
 
     if not paths:
         raise KanervaError(
@@ -30,7 +30,7 @@ def read_user_images(model: Model, paths: Sequence[Path]) -> tuple[Tensor, list[
             fix="Name images or folders of images, for example --memory drawings/.",
         )
     config = model.config
-    images, names = read_images(
+    images, names, _ = read_image_files(
         paths, image_shape=config.image_shape, binary=config.likelihood == "bernoulli"
     )
     return images.to(model.device), names

@@ -3,7 +3,18 @@
 from kanerva.data.dataset import Dataset
 from kanerva.data.download import fetch
 from kanerva.data.episodes import EpisodeSampler
+from kanerva.data.folder_contents import SkippedFilesWarning
 from kanerva.data.glyphs import render_glyphs
 from kanerva.data.load import DATASETS, load_dataset
+from kanerva.data.user_images import read_images
 
-__all__ = ["DATASETS", "Dataset", "EpisodeSampler", "fetch", "load_dataset", "render_glyphs"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "EpisodeSampler",
+    "SkippedFilesWarning",
+    "fetch",
+    "load_dataset",
+    "read_images",
+    "render_glyphs",
+]

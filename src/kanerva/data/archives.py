@@ -9,7 +9,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import stat
 import tarfile
 import zipfile
@@ -18,10 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
+from kanerva.data.folder_contents import list_folder
+from kanerva.data.paths import FILE, FOLDER, MAX_FILE, read_file, unreadable, what_is_at
 from kanerva.errors import KanervaError
 
-MAX_FILE = 128 * 2**20
-"""The most bytes of one file. The largest that we expect, a batch of CIFAR-10, has 31 MB."""
 MAX_TOTAL = 4 * 2**30
 """The most bytes of a whole archive, unpacked."""
 MAX_FILES = 2_000_000
@@ -38,9 +37,12 @@ def read_files(source: Path) -> Iterator[tuple[str, bytes]]:
 
     Files of an archive come in its own order, files of a folder sorted by name.
     """
-    if source.is_dir():
+    found = what_is_at(source)
+    if found == FOLDER:
         yield from _read_folder(source)
         return
+    if found != FILE:
+        raise unreadable(source, found, expected="an archive or a folder")
     reader = _read_zip if source.suffix == ".zip" else _read_tar
     total = 0
     try:
@@ -49,7 +51,7 @@ def read_files(source: Path) -> Iterator[tuple[str, bytes]]:
             if total > MAX_TOTAL or count > MAX_FILES:
                 raise _refused(source, f"more than {MAX_TOTAL:,} bytes or {MAX_FILES:,} files")
             yield path, data
-    except (KanervaError, PermissionError):
+    except KanervaError:
         raise
     except _DAMAGED as error:
         raise KanervaError(
@@ -60,37 +62,9 @@ def read_files(source: Path) -> Iterator[tuple[str, bytes]]:
         ) from None
 
 
-def list_folder(folder: Path) -> list[str]:
-    """List the files below a folder, sorted, without hidden files and those that macOS adds.
-
-    Links to folders are followed, but no folder is entered twice. Paths are strings, because there
-    may be many of them.
-    """
-    found: list[str] = []
-    seen: set[str] = set()
-    todo = [""]
-    while todo:
-        here = todo.pop()
-        real = os.path.realpath(folder / here)
-        if real in seen:
-            continue
-        seen.add(real)
-        for entry in os.scandir(real):
-            if entry.name.startswith(".") or entry.name == "__MACOSX":
-                continue
-            path = f"{here}/{entry.name}" if here else entry.name
-            if entry.is_dir():
-                todo.append(path)
-            elif entry.is_file():
-                found.append(path)
-    return sorted(found)
-
-
 def _read_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in list_folder(folder):
-        file = folder / path
-        _check_size(folder, path, file.stat().st_size)
-        yield path, file.read_bytes()
+    for path in list_folder(folder).files:
+        yield path, read_file(folder / path)
 
 
 def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from kanerva.data.image_arrays import ImageArrays, in_split_order, random_parts
-from kanerva.data.paths import first_existing, missing_files
+from kanerva.data.paths import FILE, first_existing, missing_files, unreadable, what_is_at
 from kanerva.errors import KanervaError
 
 SIZE = 28
@@ -50,6 +50,8 @@ def _load(source: Path) -> dict[str, np.ndarray]:
             got="a Python without it",
             fix="Install it: pip install 'kanerva[mat]'.",
         ) from None
+    if (found := what_is_at(source)) != FILE:
+        raise unreadable(source, found)
     if source.stat().st_size > MAX_BYTES:
         raise _wrong(source, f"{source.stat().st_size:,} bytes")
     try:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from kanerva.data.dataset import SPLITS, Dataset
-from kanerva.data.episodes import THRESHOLD
 from kanerva.data.load import load_dataset
+from kanerva.data.pixels import THRESHOLD
 from kanerva.errors import KanervaError
 
 

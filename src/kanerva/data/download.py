@@ -10,7 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from kanerva.checks import check_one_of
-from kanerva.data.paths import resolve_data_folder
+from kanerva.data.paths import FOLDER, NOTHING, in_words, resolve_data_folder, what_is_at
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 
@@ -105,13 +105,27 @@ def fetch(
             fix="Files on this machine need no download: say where they are with --data-folder.",
         )
     folder = resolve_data_folder(data_folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     results = []
     for remote in REMOTE_FILES[name]:
         if mirror is not None:
             remote = remote._replace(url=f"{mirror.rstrip('/')}/{remote.filename}")
         results.append(download(remote, folder, show_progress=show_progress))
     return results
+
+
+def _make(folder: Path) -> None:
+    """Make the data folder if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        found = what_is_at(folder)
+        raise KanervaError(
+            "data_folder",
+            expected=f"a folder at {folder} that can be written to",
+            got=in_words(error) if found in (FOLDER, NOTHING) else found,
+            fix="Name another folder with --data-folder (in Python: data_folder=).",
+        ) from None
 
 
 def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) -> FetchedFile:

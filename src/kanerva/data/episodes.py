@@ -8,10 +8,10 @@ from torch import Tensor
 
 from kanerva.checks import check_integer
 from kanerva.data.dataset import Dataset
+from kanerva.data.pixels import THRESHOLD as THRESHOLD
+from kanerva.data.pixels import to_pixels
 from kanerva.errors import KanervaError
 
-THRESHOLD = 20
-"""Grey values above this one, of 255, are ink: the paper's Omniglot (section 4.2, footnote)."""
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -156,10 +156,9 @@ class EpisodeSampler:
         return self._by_class[self._starts[chosen] + item % self._counts[chosen]]
 
     def _pixels(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
-        images = self.dataset.images[index]
-        if self.dataset.likelihood == "gaussian":
-            return images.float() / 256
-        if self.dataset.binarisation == "threshold20":
-            return (images > THRESHOLD).float()
-        noise = torch.rand(images.shape, generator=generator, device=images.device)
-        return (noise < images.float() / 255).float()
+        return to_pixels(
+            self.dataset.images[index],
+            likelihood=self.dataset.likelihood,
+            binarisation=self.dataset.binarisation,
+            generator=generator,
+        )

@@ -1,48 +1,54 @@
 """Any folder of images as a data set."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 
-from kanerva.data.archives import list_folder, read_files
+from kanerva.data.folder_contents import FolderImages, list_images, skipped_in_words
 from kanerva.data.image_arrays import ImageArrays, in_split_order, random_parts
-from kanerva.data.image_files import has_light_background, open_image, to_array
+from kanerva.data.image_files import FORMATS, has_light_background, open_image, to_array
+from kanerva.data.paths import read_file
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
-NOT_IMAGES = {".txt", ".json", ".md", ".csv"}
-"""Endings of files that often lie beside images and are skipped. Other files must be images."""
 _GREY_MODES = {"1", "L", "LA", "I", "I;16", "I;16B"}
 
 
-def find(folder: Path) -> list[Path]:
-    """Find the folder itself, if it has images."""
-    _image_files(folder)
-    return [folder]
+def find(folder: Path) -> FolderImages:
+    """List its images, of which there must be some, and the files that are skipped."""
+    found = list_images(folder)
+    if not found.images:
+        others = f" ({skipped_in_words('it', found.skipped)})" if found.skipped else ""
+        raise KanervaError(
+            "name",
+            expected=f"images in {folder}, with one sub-folder for each class or without",
+            got=f"none{others}",
+            fix=f"Put images there ({', '.join(FORMATS)}), or pass the name of a data set.",
+        )
+    return found
 
 
-def is_grey(folder: Path) -> bool:
+def is_grey(folder: Path, files: list[str]) -> bool:
     """Whether the first image has no colour. By default all others are read in the same way."""
-    path = folder / _image_files(folder)[0]
-    return open_image(path.read_bytes(), str(path)).mode in _GREY_MODES
+    path = folder / files[0]
+    return open_image(read_file(path), str(path)).mode in _GREY_MODES
 
 
-def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> ImageArrays:
-    """Read all images; every sub-folder is a class.
+def read(
+    sources: list[Path], /, *, files: list[str], size: int, grey: bool, show_progress: bool
+) -> ImageArrays:
+    """Read images; every sub-folder is a class.
 
     If there are folders `train` and `test`, they are the split. Else a seeded fifth is for test. A
     seeded tenth of the training images is for validation.
     """
     (folder,) = sources
-    files, total = read_files(folder), len(_image_files(folder))
     images, paths = [], []
-    with tracked(files, total=total, description=folder.name, show=show_progress) as entries:
-        for path, data in entries:
-            if not _is_skipped(path):
-                image = open_image(data, str(folder / path))
-                images.append(to_array(image, size=size, grey=grey))
-                paths.append(path.split("/"))
+    with tracked(files, total=len(files), description=folder.name, show=show_progress) as entries:
+        for path in entries:
+            image = open_image(read_file(folder / path), str(folder / path))
+            images.append(to_array(image, size=size, grey=grey))
+            paths.append(path.split("/"))
     has_split = {"train", "test"} <= {parts[0] for parts in paths if len(parts) > 1}
     is_test = None
     if has_split:
@@ -70,19 +76,3 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
         class_names=tuple(class_names),
         encoding=encoding,
     )
-
-
-def _image_files(folder: Path) -> list[str]:
-    paths = [path for path in list_folder(folder) if not _is_skipped(path)]
-    if not paths:
-        raise KanervaError(
-            "name",
-            expected=f"images in {folder}, with one sub-folder for each class or without",
-            got="none",
-            fix="Put images there, or pass the name of a data set.",
-        )
-    return paths
-
-
-def _is_skipped(path: str) -> bool:
-    return os.path.splitext(path)[1].lower() in NOT_IMAGES

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -9,11 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_integer, check_one_of
+from kanerva.checks import check_integer, check_one_of, check_path
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
-from kanerva.data.dataset import SPLITS, Dataset, check_likelihood
+from kanerva.data.dataset import SPLITS, Dataset
+from kanerva.data.dataset_checks import check_likelihood
+from kanerva.data.folder_contents import warn_about_skipped
 from kanerva.data.image_arrays import ImageArrays, split_bounds
-from kanerva.data.paths import resolve_data_folder
+from kanerva.data.paths import (
+    FILE,
+    FOLDER,
+    NOTHING,
+    absolute,
+    fix_for,
+    resolve_data_folder,
+    what_is_at,
+)
 from kanerva.errors import KanervaError
 
 
@@ -68,7 +79,7 @@ MAX_SIZE = 1024
 
 
 def load_dataset(
-    name: str,
+    name: str | Path,
     split: str,
     *,
     data_folder: Path | str | None = None,
@@ -82,7 +93,7 @@ def load_dataset(
 
     Args:
         name: one of `DATASETS`, or the path of a folder of images, in which every sub-folder is a
-            class.
+            class. Files there that are not images are skipped, with a `SkippedFilesWarning`.
         split: train, test, or one of the two parts of train: fit and valid.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default the one the data set is usually used
@@ -107,7 +118,9 @@ def load_dataset(
 
     """
     check_one_of("split", split, SPLITS)
-    reader, where = _reader(name, data_folder, grey, likelihood)
+    path = check_path("name", name, what=f"a folder of images, or one of {', '.join(DATASETS)}")
+    name = str(name)
+    reader, where = _reader(name, path, data_folder, grey, likelihood)
     likelihood = likelihood or reader.likelihood
     if binarisation is None:
         binarisation = reader.binarisation if likelihood == "bernoulli" else "none"
@@ -135,33 +148,46 @@ def load_dataset(
         encoding=part.encoding,
         alphabets=_tensor(part.alphabets),
         drawers=_tensor(part.drawers),
+        source=name if name in READERS else str(where),
     )
 
 
 def _reader(
-    name: str, data_folder: Path | str | None, grey: bool | None, likelihood: str | None
+    name: str,
+    path: Path,
+    data_folder: Path | str | None,
+    grey: bool | None,
+    likelihood: str | None,
 ) -> tuple[DatasetReader, Path]:
     """How to read the data set, and the folder to look in."""
     if name in READERS:
         return READERS[name], resolve_data_folder(data_folder)
-    path = Path(name).expanduser()
-    if not path.is_dir():
-        if path.exists() or len(path.parts) > 1:
-            raise KanervaError(
-                "name",
-                expected=f"one of {', '.join(DATASETS)}, or a folder of images",
-                got=f"{name!r}, a file" if path.exists() else f"{name!r}, which is not there",
-                fix="Check the path. To read an archive, pass the name of its data set, for "
-                "example omniglot.",
-            )
-        choices = "Choose one of these, or pass the path of a folder of images."
-        check_one_of("name", name, DATASETS, fix=choices)
-    path = path.resolve()
+    found = what_is_at(path)
+    if found != FOLDER:
+        if found == NOTHING and len(path.parts) == 1:
+            choices = "Choose one of these, or pass the path of a folder of images."
+            check_one_of("name", name, DATASETS, fix=choices)
+        raise KanervaError(
+            "name",
+            expected=f"one of {', '.join(DATASETS)}, or a folder of images",
+            got=f"{name!r}, {found}",
+            fix="To read an archive, pass the name of its data set, for example omniglot."
+            if found == FILE
+            else fix_for(found),
+        )
+    path = absolute(path)
+    files, skipped = folder.find(path)
+    warn_about_skipped(str(path), skipped, stacklevel=4)  # the line that called load_dataset
     if grey is None:
-        grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path))
+        grey = likelihood == "bernoulli" or (likelihood is None and folder.is_grey(path, files))
     likelihood = likelihood or ("bernoulli" if grey else "gaussian")
     size = 28 if likelihood == "bernoulli" else 32
-    return DatasetReader(folder.find, folder.read, size, grey, likelihood, "stochastic", True), path
+    read = partial(folder.read, files=files)
+    return DatasetReader(_itself, read, size, grey, likelihood, "stochastic", True), path
+
+
+def _itself(folder: Path) -> list[Path]:
+    return [folder]
 
 
 def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
@@ -198,7 +224,7 @@ def _read_split(
     title: str, reader: DatasetReader, files: list[Path], split: str, size: int, show_progress: bool
 ) -> ImageArrays:
     """One split, from the cache if it is there, else from the files."""
-    file_name = re.sub(r"[^\w.-]", "_", title)
+    file_name = re.sub(r"[^\w.-]", "_", title)[:40]  # with the digest it may not be too long
     path = cache.cache_path(file_name, files, size=size, grey=reader.grey)
     part = cache.load(path, split)
     if part is not None:

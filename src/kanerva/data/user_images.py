@@ -1,88 +1,162 @@
 """The user's own image files in the form that a model expects."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kanerva.data.archives import list_folder
-from kanerva.data.episodes import THRESHOLD
-from kanerva.data.folder import NOT_IMAGES
-from kanerva.data.image_files import border, open_image, to_array
+from kanerva.checks import check_integer, check_path
+from kanerva.data.folder_contents import list_images, skipped_in_words, warn_about_skipped
+from kanerva.data.image_files import FORMATS, border, open_image, to_array
+from kanerva.data.paths import FILE, FOLDER, fix_for, read_file, what_is_at
+from kanerva.data.pixels import THRESHOLD
 from kanerva.errors import KanervaError
 
 MIN_CONTRAST = 8
 """An image with less contrast than this has no ink; compression alone can cause that much."""
+MAX_SIZE = 1024
+"""The largest height and width."""
+
+
+class UserImages(NamedTuple):
+    """Images that were read from a user's files."""
+
+    images: Tensor
+    """(N, channels, H, W), float32."""
+    names: list[str]
+    """The N files."""
+    skipped: list[str]
+    """Files in the folders that are not images."""
 
 
 def read_images(
-    paths: Sequence[Path], *, image_shape: tuple[int, int, int], binary: bool
-) -> tuple[Tensor, list[str]]:
-    """Read image files and folders of them as a model wants them.
+    paths: str | Path | Iterable[str | Path],
+    *,
+    image_shape: tuple[int, int, int] = (1, 28, 28),
+    binary: bool = True,
+) -> Tensor:
+    """Read image files, and folders of them, as a model wants them.
 
     Each image is cut to its middle square and resized. For a binary model, the border of the image
     tells its background, and everything that stands out clearly from that becomes ink. Omniglot's
-    threshold is used for this, so that drawings look as in training.
+    threshold is used for this, so that drawings look as in training. Files in a folder that are not
+    images are skipped, with a `SkippedFilesWarning`.
 
     Args:
-        paths: image files, or folders of which all images are read, sorted by name.
-        image_shape: (channels, height, width) of the model; height and width must be equal.
+        paths: an image file, a folder of which all images are read, sorted by name, or several of
+            both.
+        image_shape: (channels, height, width) of the model, `km.config.image_shape`. Height and
+            width must be equal.
         binary: whether the model's pixels are 0 or 1 (a Bernoulli likelihood).
 
     Returns:
-        Images (N, channels, H, W) in float32 between 0 and 1, and the N file names.
+        Images (N, channels, H, W) in float32 between 0 and 1, as `km.write` takes them.
 
     Raises:
-        KanervaError: a path does not exist or is not an image, or a folder has none.
+        KanervaError: a path does not exist or is not an image, a folder has none, or an image has
+            no ink.
 
     Example:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from PIL import Image
-        >>> from kanerva.data.user_images import read_images
+        >>> import kanerva
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     drawing = Image.new("L", (60, 60), "white")
         ...     drawing.paste("black", (25, 10, 35, 50))
         ...     drawing.save(Path(folder) / "one.png")
-        ...     images, names = read_images([Path(folder)], image_shape=(1, 28, 28), binary=True)
-        >>> images.shape, images.unique(), Path(names[0]).name
-        (torch.Size([1, 1, 28, 28]), tensor([0., 1.]), 'one.png')
+        ...     images = kanerva.read_images(folder)
+        >>> images.shape, images.unique()
+        (torch.Size([1, 1, 28, 28]), tensor([0., 1.]))
 
     """
-    channels, height, width = image_shape
-    if height != width:
+    read = read_image_files(paths, image_shape=image_shape, binary=binary)
+    warn_about_skipped("the folders", read.skipped, stacklevel=3)
+    return read.images
+
+
+def read_image_files(
+    paths: str | Path | Iterable[str | Path], *, image_shape: tuple[int, int, int], binary: bool
+) -> UserImages:
+    """Read images as `read_images` does; say which files they come from and which were skipped."""
+    channels, size = _checked_shape(image_shape)
+    if not isinstance(binary, bool):
         raise KanervaError(
-            "checkpoint",
-            expected="a model of square images",
-            got=f"{height} x {width}",
-            fix="Use the Python interface: km.write(images).",
+            "binary",
+            expected="True or False",
+            got=repr(binary),
+            fix="Pass True for a model with a Bernoulli likelihood.",
         )
-    arrays, names = [], []
-    for file in [file for path in paths for file in _image_files(path)]:
-        image = open_image(file.read_bytes(), str(file))
-        array = to_array(image, size=height, grey=channels == 1)
+    files, skipped = _find(paths)
+    arrays: list[np.ndarray] = []
+    for file in files:
+        array = to_array(open_image(read_file(file), str(file)), size=size, grey=channels == 1)
         arrays.append(_ink(array) if binary else array / 256)
-        names.append(str(file))
-    return torch.from_numpy(np.stack(arrays)).float(), names
+    images = torch.from_numpy(np.stack(arrays)).float()
+    return UserImages(images, [str(file) for file in files], skipped)
 
 
-def _image_files(path: Path) -> list[Path]:
-    """List the file itself, or the images in a folder."""
-    if path.is_file():
-        return [path]
-    found = []
-    if path.is_dir():
-        found = [path / name for name in list_folder(path)]
-        found = [file for file in found if file.suffix.lower() not in NOT_IMAGES]
-    if not found:
+def _checked_shape(image_shape: tuple[int, int, int]) -> tuple[int, int]:
+    """Check the shape; returns channels and size."""
+    if (
+        not isinstance(image_shape, tuple | list)
+        or len(image_shape) != 3
+        or image_shape[0] not in (1, 3)
+        or image_shape[1] != image_shape[2]
+    ):
         raise KanervaError(
-            str(path),
-            expected="an image, or a folder with images",
-            got="a folder without any" if path.is_dir() else "nothing there",
-            fix="Check the path.",
+            "image_shape",
+            expected="(1 or 3 channels, height, width), with equal height and width",
+            got=repr(image_shape),
+            fix="Pass km.config.image_shape. For images that are not square, make the tensor "
+            "yourself and pass it to km.write.",
         )
-    return sorted(found)
+    check_integer(
+        "image_shape",
+        image_shape[1],
+        at_most=MAX_SIZE,
+        fix="Pass km.config.image_shape, for example (1, 28, 28).",
+    )
+    return int(image_shape[0]), int(image_shape[1])
+
+
+def _find(paths: str | Path | Iterable[str | Path]) -> tuple[list[Path], list[str]]:
+    """List all image files, and those that are skipped."""
+    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+        paths = [paths]
+    files: list[Path] = []
+    skipped: list[str] = []
+    for given in paths:
+        path = check_path("paths", given, what="an image or of a folder with images")
+        found = what_is_at(path)
+        if found == FILE:
+            files.append(path)
+            continue
+        if found != FOLDER:
+            raise _no_images(path, found, fix_for(found))
+        images, others = list_images(path)
+        if not images:
+            got = f" ({skipped_in_words('it', others)})" if others else ""
+            fix = f"Put images there ({', '.join(FORMATS)})."
+            raise _no_images(path, f"a folder without any{got}", fix)
+        files += [path / name for name in images]
+        skipped += [str(path / name) for name in others]
+    if not files:
+        raise KanervaError(
+            "paths",
+            expected="at least one image or folder with images",
+            got="none",
+            fix="Name them, for example read_images('drawings/').",
+        )
+    return files, skipped
+
+
+def _no_images(path: Path, got: str, fix: str) -> KanervaError:
+    return KanervaError(str(path), expected="an image, or a folder with images", got=got, fix=fix)
 
 
 def _ink(array: np.ndarray) -> np.ndarray:
