@@ -60,7 +60,7 @@ def evaluate_command(
     length = trained.episode_length if episode_length is None else episode_length
     check_integer("--episode-length", length, fix="The paper uses 32.")
     as_trained: str | None = binarisation
-    if dataset in (None, trained.dataset) and trained.binarisation != "none":
+    if trained.is_dataset(dataset) and trained.binarisation != "none":
         as_trained = binarisation or trained.binarisation
     images = load_dataset(
         dataset or trained.dataset,

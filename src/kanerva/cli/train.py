@@ -1,5 +1,6 @@
 """`kanerva train RECIPE`: one training, with its settings, metrics and checkpoints in a folder."""
 
+import contextlib
 import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,23 +26,33 @@ def train(
     """Train a model, or continue a training; the command line calls it with a recipe's config."""
     from kanerva.cli.options import choose_device
     from kanerva.json_values import in_json
-    from kanerva.training.parallel import Parallel
+    from kanerva.training.lock import locked
+    from kanerva.training.parallel import Parallel, is_first_process
     from kanerva.training.run_folder import RunFolder
 
     folder = out or Path("runs") / recipe
-    _check_folder(folder, resume)
-    parallel = Parallel.from_environment(device and choose_device(device))
-    quiet = json or not parallel.is_first
-    try:
-        agree = _train(
-            config, recipe, folder, data_folder, parallel, resume, quiet=quiet, board=tensorboard
-        )
-    finally:
-        parallel.close()
-    if json and parallel.is_first:
-        last = RunFolder(folder).rows()[-1]
-        report = {"folder": str(folder), **last, "parameters_agree": agree}
-        print(jsonlib.dumps(in_json(report)))
+    # The processes of one torchrun share the lock of the first.
+    with locked(folder) if is_first_process() else contextlib.nullcontext():
+        _check_folder(folder, resume)
+        parallel = Parallel.from_environment(device and choose_device(device))
+        quiet = json or not parallel.is_first
+        try:
+            agree = _train(
+                config,
+                recipe,
+                folder,
+                data_folder,
+                parallel,
+                resume,
+                quiet=quiet,
+                board=tensorboard,
+            )
+        finally:
+            parallel.close()
+        if json and parallel.is_first:
+            last = RunFolder(folder).rows()[-1]
+            report = {"folder": str(folder), **last, "parameters_agree": agree}
+            print(jsonlib.dumps(in_json(report)))
 
 
 def _train(

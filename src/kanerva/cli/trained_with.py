@@ -1,6 +1,7 @@
 """What a model was trained with, as the card in its file says."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from kanerva.errors import KanervaError
@@ -9,25 +10,61 @@ from kanerva.errors import KanervaError
 class TrainedWith(NamedTuple):
     """The data that a model was trained with."""
 
-    dataset: str
+    name: str
+    """The name of a data set, or of a folder without the way to it."""
+    source: str | None
+    """The name of a known data set, or the absolute path of a folder; None in old cards."""
     binarisation: str | None
     episode_length: int
+
+    @property
+    def dataset(self) -> str:
+        """What `load_dataset` needs to read the same data again.
+
+        Another folder of the same name is never taken for the one that the model was trained on.
+        """
+        from kanerva.data import DATASETS
+
+        source = self.source or self.name
+        if source in DATASETS:
+            return source
+        if self.source is None:
+            raise KanervaError(
+                "--dataset",
+                expected=f"the path of '{self.name}', on which this model was trained",
+                got="none, and the model's file names the folder without its path",
+                fix="Pass --dataset PATH.",
+            )
+        if not Path(source).is_dir():
+            raise KanervaError(
+                "--dataset",
+                expected="the folder that this model was trained on",
+                got=f"'{source}', where no folder is",
+                fix="If it was moved, pass --dataset PATH.",
+            )
+        return source
+
+    def is_dataset(self, dataset: str | None) -> bool:
+        """Whether a data set of the user's choice has the name of the one trained on."""
+        return dataset is None or Path(dataset).name == self.name
 
 
 def trained_with(card: Mapping[str, object]) -> TrainedWith:
     """Read the card of a model; what it does not say is as in the paper."""
-    dataset = card.get("dataset", "omniglot")
+    name = card.get("dataset", "omniglot")
+    source = card.get("source")
     binarisation = card.get("binarisation")
     episode_length = card.get("episode_length", 32)
     if (
-        isinstance(dataset, str)
+        isinstance(name, str)
+        and isinstance(source, str | None)
         and isinstance(binarisation, str | None)
         and isinstance(episode_length, int)
     ):
-        return TrainedWith(dataset, binarisation, episode_length)
+        return TrainedWith(name, source, binarisation, episode_length)
     raise KanervaError(
         "checkpoint",
-        expected="a card with dataset, binarisation and episode_length",
-        got=f"{dataset!r}, {binarisation!r} and {episode_length!r}",
+        expected="a card with dataset, source, binarisation and episode_length",
+        got=f"{name!r}, {source!r}, {binarisation!r} and {episode_length!r}",
         fix="Copy the file again, or take an earlier checkpoint.",
     )

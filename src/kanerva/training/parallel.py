@@ -9,6 +9,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 
+def is_first_process() -> bool:
+    """Whether this process writes files, as `torchrun` says before the processes have met."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @dataclass(frozen=True)
 class Parallel:
     """The rank of this process among its peers, and the device that it computes on."""

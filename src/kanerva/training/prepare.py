@@ -1,12 +1,15 @@
 """What a training needs before its first step: its data, and a model with initial parameters."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.checks import check_path
+from kanerva.data import DATASETS, Dataset, EpisodeSampler, load_dataset
+from kanerva.data.paths import absolute
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.initialise import initialise_model
@@ -61,6 +64,18 @@ def load_split(
     )
     check_fits(config, dataset)
     return dataset.to(device)
+
+
+def with_source(config: Config, source: str | None = None) -> Config:
+    """The config with the absolute path of its data, where that is a folder.
+
+    A relative path means another folder in another place. `source` is by default what the name
+    means in the present folder.
+    """
+    name = source or config.data.name
+    if name not in DATASETS:
+        name = str(absolute(check_path("--data.name", name, what="a folder")))
+    return replace(config, data=replace(config.data, name=name))
 
 
 def check_fits(config: Config, dataset: Dataset) -> None:

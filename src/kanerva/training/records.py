@@ -59,6 +59,8 @@ class ModelCard(TypedDict):
     """How a model came about: saved with every checkpoint."""
 
     dataset: str
+    source: NotRequired[str]
+    """The name of a known data set, or the absolute path of a folder."""
     encoding: str
     binarisation: str
     trained_on: str
@@ -165,7 +167,7 @@ def model_card(
     config: Config, train_set: Dataset, *, steps: int, seconds: float, device: torch.device
 ) -> ModelCard:
     """What a reader of a model's numbers must know."""
-    return ModelCard(
+    card = ModelCard(
         dataset=train_set.name,
         encoding=train_set.encoding,
         binarisation=train_set.binarisation,
@@ -176,6 +178,9 @@ def model_card(
         device=device_name(device),
         seed=config.training.seed,
     )
+    if train_set.source is not None:
+        card["source"] = train_set.source
+    return card
 
 
 def device_name(device: torch.device) -> str:

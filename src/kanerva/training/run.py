@@ -17,7 +17,7 @@ from kanerva.models.model import Model
 from kanerva.training.config import Config, config_to_json
 from kanerva.training.interrupt import Interrupt
 from kanerva.training.parallel import Parallel
-from kanerva.training.prepare import Images, new_training
+from kanerva.training.prepare import Images, new_training, with_source
 from kanerva.training.records import (
     HeldOutRow,
     MetricsRow,
@@ -56,6 +56,7 @@ class Run:
         evaluate_at: Sequence[int] | None = None,
         own_stream: bool = False,
     ) -> None:
+        config = with_source(config, images.train.source)
         self.config, self.images, self.device = config, images, parallel.device
         self.folder = RunFolder(folder, is_writer=parallel.is_first)
         self.step = new_training(config, images.train, parallel=parallel, own_stream=own_stream)
@@ -224,6 +225,7 @@ def _advance_all(
 
 def check_same_settings(there: Config, here: Config) -> None:
     """Refuse to continue a run with other settings."""
+    there = with_source(there)  # version 0.1 wrote relative paths
     if there != here:
         raise KanervaError(
             "run folder",

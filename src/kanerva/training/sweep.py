@@ -4,6 +4,7 @@ Small models leave a GPU idle between kernels. Eight trainings together cost abo
 four alone. Each is the same `Run` that `kanerva train` makes, with the same numbers.
 """
 
+import contextlib
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from typing import NamedTuple, Protocol
 import torch
 
 from kanerva.errors import KanervaError
+from kanerva.training.lock import locked
 from kanerva.training.measure import measure_sweep
 from kanerva.training.parallel import Parallel
 from kanerva.training.plan import Plan, RunId
@@ -71,24 +73,28 @@ def run_sweep(
 
     """
     _check_one_process()
-    first = plan.runs[0].config
-    images = load_images(first, device=device, data_folder=data_folder, show_progress=True)
-    report_set = load_split(first, plan.report, device=device, data_folder=data_folder)
-    parallel = Parallel(device)
-    runs = _open_runs(plan, out, images, parallel)
-    display.say(f"{len(runs)} runs on {device}")
-    timings = measure_timings(plan, images, parallel=parallel, path=out / f"{name}.timings.json")
-    _warm_up(runs, display)
-    names = {run: id for id, run in runs.items()}
-    is_finished = train_side_by_side(
-        list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
-    )
-    display.say("measuring")
-    record = measure_sweep(
-        plan, runs, out=out, command=command, report_set=report_set, timings=timings
-    )
-    path = out / f"{name}.json"
-    write_record(path, record)
+    with contextlib.ExitStack() as stack:
+        for planned in plan.runs:
+            stack.enter_context(locked(out / planned.id.folder))
+        first = plan.runs[0].config
+        images = load_images(first, device=device, data_folder=data_folder, show_progress=True)
+        report_set = load_split(first, plan.report, device=device, data_folder=data_folder)
+        parallel = Parallel(device)
+        runs = _open_runs(plan, out, images, parallel)
+        display.say(f"{len(runs)} runs on {device}")
+        timings_file = out / f"{name}.timings.json"
+        timings = measure_timings(plan, images, parallel=parallel, path=timings_file)
+        _warm_up(runs, display)
+        names = {run: id for id, run in runs.items()}
+        is_finished = train_side_by_side(
+            list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
+        )
+        display.say("measuring")
+        record = measure_sweep(
+            plan, runs, out=out, command=command, report_set=report_set, timings=timings
+        )
+        path = out / f"{name}.json"
+        write_record(path, record)
     return SweepResult(record, path, is_finished)
 
 
