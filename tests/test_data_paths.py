@@ -71,7 +71,14 @@ def empty_folder_named_as_an_image(tmp_path) -> Path:
     return tmp_path / "folder.png"
 
 
+def chain(tmp_path) -> Path:
+    for number in range(1500):
+        (tmp_path / f"chain{number}").symlink_to(f"chain{number + 1}")
+    return tmp_path / "chain0"
+
+
 MISTAKES = {
+    "chain": (chain, "a link that leads back to itself"),
     "loop": (loop, "a link that leads back to itself"),
     "circle": (circle, "a link that leads back to itself"),
     "below a loop": (lambda tmp_path: loop(tmp_path) / "x", "a link that leads back to itself"),

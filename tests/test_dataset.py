@@ -202,7 +202,7 @@ def test_fields_that_cannot_be(changes, argument):
     assert caught.value.argument == argument
 
 
-@pytest.mark.parametrize("device", ["nowhere", None, 3.5, "cuda:99"])
+@pytest.mark.parametrize("device", ["nowhere", None, 3.5, "cuda:99", "meta"])
 def test_a_device_that_is_not_there(device):
     with pytest.raises(KanervaError, match="device: expected"):
         dataset().to(device)

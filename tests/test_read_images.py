@@ -115,6 +115,16 @@ def test_what_is_not_an_image_is_skipped_and_counted(mixed):
     assert read.skipped == [str(mixed / name) for name in names]
 
 
+def test_names_in_the_warning_are_readable_and_in_one_line(mixed):
+    for name in ("Thumbs.db", "film.mp4", "notes.txt"):
+        (mixed / name).unlink()
+    (mixed / "größe\n.db").write_bytes(b"")
+    with pytest.warns(SkippedFilesWarning) as seen:
+        load_dataset(mixed.rename(mixed.with_name("zwei\nzeilen")), "train")
+    assert "größe\\n.db" in str(seen[0].message)
+    assert "\n" not in str(seen[0].message)
+
+
 def test_a_data_set_skips_them_too(mixed):
     for _ in range(2):  # from the files, and from the cache
         with pytest.warns(SkippedFilesWarning, match="skipped 5 files") as seen:

@@ -36,7 +36,7 @@ def write_atomically(path: Path | str, contents: bytes) -> None:
     """
     path = check_path("path", path)
     try:
-        _write(Path(os.path.realpath(path)), contents)
+        _write(_target(path), contents)
     except OSError as error:
         got, fix = _reason(path, error)
         raise KanervaError(
@@ -45,6 +45,14 @@ def write_atomically(path: Path | str, contents: bytes) -> None:
             got=got,
             fix=f"{fix} Files that were there are untouched.",
         ) from None
+
+
+def _target(path: Path) -> Path:
+    """The path with all links followed."""
+    try:
+        return Path(os.path.realpath(path))
+    except RecursionError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def _write(path: Path, contents: bytes) -> None:
@@ -90,7 +98,7 @@ def _reason(path: Path, error: OSError) -> tuple[str, str]:
     """Why a file could not be written, and what to do about it."""
     match error.errno:
         case errno.ELOOP:
-            return "a link that leads back to itself", "Remove the link, or name another file."
+            return "links that lead back to themselves", "Remove the link, or name another file."
         case errno.EISDIR:
             return "a folder", "Name a file, for example one inside it."
         case errno.ENXIO:

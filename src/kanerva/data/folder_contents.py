@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kanerva.data.image_files import is_image
 from kanerva.data.paths import in_words, unreadable, what_is_at
+from kanerva.errors import printable
 
 IMAGE_ENDINGS = {
     ".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".dib", ".gif", ".webp", ".tif", ".tiff",
@@ -78,7 +79,7 @@ def list_folder(folder: Path) -> FolderContents:
                     if not entry.name.startswith(".") and entry.name != "__MACOSX":
                         path = f"{here}/{entry.name}" if here else entry.name
                         _list_for(entry, todo, contents).append(path)
-        except OSError as error:
+        except (OSError, RecursionError) as error:
             expected = "a folder that can be read"
             raise unreadable(folder / here, in_words(error), expected=expected) from None
     return FolderContents(sorted(contents.files), sorted(contents.others))
@@ -126,6 +127,6 @@ def warn_about_skipped(where: str, skipped: Sequence[str], *, stacklevel: int) -
 def skipped_in_words(where: str, skipped: Sequence[str]) -> str:
     """Say how many files were skipped, and name the first ones."""
     count = "1 file" if len(skipped) == 1 else f"{len(skipped):,} files"
-    names = [os.path.basename(path).encode("unicode_escape").decode() for path in skipped[:3]]
-    more = ", ..." if len(skipped) > len(names) else ""
-    return f"skipped {count} in {where} that cannot be read as images: {', '.join(names)}{more}"
+    names = ", ".join(os.path.basename(path) for path in skipped[:3])
+    more = ", ..." if len(skipped) > 3 else ""
+    return printable(f"skipped {count} in {where} that cannot be read as images: {names}{more}")

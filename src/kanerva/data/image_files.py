@@ -1,6 +1,8 @@
 """Image files as square arrays of the size we want."""
 
 import io
+import re
+import threading
 import warnings
 from pathlib import Path
 
@@ -11,8 +13,16 @@ from kanerva.errors import KanervaError
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
 """The formats that Pillow may read here. None of them starts another program."""
+_BEGINNING = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP"  # PNG, JPEG, GIF, WEBP
+    rb"|BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0"  # BMP, with the size of a known header
+    rb"|P[1-6]\s+(?:#[^\n]*\s+)*\d+\s",  # PPM, PGM and PBM
+    re.DOTALL,
+)
 MAX_PIXELS = 100_000_000
 """The most pixels of one image. Pillow's own limit only warns at about this size."""
+_FILTERS = threading.Lock()
+"""Held while the filters of warnings are changed; they are the same for all threads."""
 RESAMPLING = Image.Resampling.LANCZOS
 """Pillow's antialiasing filter, called ANTIALIAS when the paper was written.
 
@@ -23,20 +33,23 @@ fewest loops (22 % of characters lose one; bilinear 27 %), and none of them brea
 
 
 def is_image(path: Path) -> bool:
-    """Whether a file begins as an image of one of these formats does. Its pixels are not read."""
+    """Whether a file begins as an image does, whatever its name is.
+
+    TIFF is left out, because the raw files of cameras begin in the same way.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS):
-                return True
-    except Exception:  # it may have any contents at all
+        if path.stat().st_size == 0:  # files of the system say so, too; some never end
+            return False
+        with path.open("rb") as file:
+            return _BEGINNING.match(file.read(64)) is not None
+    except OSError:
         return False
 
 
 def open_image(data: bytes, where: str) -> Image.Image:
     """Decode the bytes of an image file; `where` names the file in errors."""
     try:
-        with warnings.catch_warnings():
+        with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(data), formats=FORMATS)
         if image.width * image.height > MAX_PIXELS:
@@ -63,14 +76,15 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
 
 def upright(image: Image.Image, *, grey: bool) -> Image.Image:
     """Turn an image upright, put it on white, and convert it to 8 bits of grey or colour."""
-    image = ImageOps.exif_transpose(image)
+    try:
+        image = ImageOps.exif_transpose(image)
+    except Exception:  # Pillow raises nearly anything on damaged metadata; the pixels are whole
+        image = image.copy()
     if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would cut off at 255
         image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
     if image.mode == "F":  # floating point, up to 1 or up to 255
-        values = np.nan_to_num(np.asarray(image))
-        image = Image.fromarray(
-            (values * (255 if values.max() <= 1 else 1)).clip(0, 255).astype(np.uint8)
-        )
+        values = np.nan_to_num(np.asarray(image)).clip(0, 255)
+        image = Image.fromarray((values * (255 if values.max() <= 1 else 1)).astype(np.uint8))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

@@ -71,8 +71,10 @@ def what_is_at(path: Path) -> str:
     return _SPECIAL.get(stat.S_IFMT(mode), "neither a file nor a folder")
 
 
-def in_words(error: OSError) -> str:
+def in_words(error: OSError | RecursionError) -> str:
     """What an error of the operating system means, as the end of "expected a file, got ..."."""
+    if isinstance(error, RecursionError):
+        return LOOP
     return _ERRORS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
@@ -92,7 +94,7 @@ def absolute(path: Path) -> Path:
     """The path from the root, with all links followed."""
     try:
         return Path(os.path.realpath(path))
-    except OSError:  # the present folder was deleted
+    except (OSError, RecursionError):  # no present folder, or a very long chain of links
         return path
 
 
