@@ -1,5 +1,7 @@
 """Archives and images that other people made: damaged, hostile, or of another kind."""
 
+import contextlib
+import random
 import struct
 import tarfile
 import tracemalloc
@@ -183,3 +185,21 @@ def test_images_become_upright_opaque_squares():
     assert array[:, 10, 18].tolist() == [255, 255, 255]
     deep = image_files.open_image(png(np.full((9, 9), 128 * 257, np.uint16)), "deep.png")
     assert np.unique(image_files.to_array(deep, size=5, grey=True)).tolist() == [128]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_is_one_error(tmp_path, seed):
+    """Changed bytes are noticed or do not matter; nothing else is raised."""
+    rng = random.Random(seed)
+    for kind in ("x.zip", "x.tar", "x.tar.gz", "x.tar.xz"):
+        whole = archive_of(tmp_path, kind, {"a/b.png": png(), "c.txt": b"hello" * 50}).read_bytes()
+        for _ in range(150):
+            changed = bytearray(whole)
+            for _ in range(rng.choice([1, 2, 5])):
+                changed[rng.randrange(len(changed))] = rng.randrange(256)
+            if kind == "x.zip":  # where the names are
+                start = whole.rindex(b"PK\x01\x02")
+                changed[rng.randrange(start, len(changed))] = rng.choice([0, 1, 127, 128, 255])
+            (tmp_path / kind).write_bytes(changed)
+            with contextlib.suppress(KanervaError):
+                list(read_files(tmp_path / kind))

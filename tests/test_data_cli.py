@@ -93,6 +93,16 @@ def test_info_counts_what_was_skipped(tmp_path, capsys):
     assert "skipped files  none" in capsys.readouterr().out
 
 
+def test_a_cache_that_cannot_be_written_is_said_once(tmp_path):
+    for number in range(12):
+        (tmp_path / f"{number}.png").write_bytes(png(255, 40))
+    environment = os.environ | {"KANERVA_CACHE": str(tmp_path / "0.png" / "cache")}
+    command = [sys.executable, "-m", "kanerva", "data", "info", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0
+    assert done.stderr.count("set KANERVA_CACHE to a folder that can") == 1
+
+
 def test_names_that_cannot_be_printed(tmp_path):
     """On a terminal that knows only ASCII, and with bytes that are no text at all."""
     folder = tmp_path / os.fsdecode(b"d\xff\xc3\xa4")

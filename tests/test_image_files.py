@@ -130,8 +130,8 @@ def test_files_that_cannot_be_opened(tmp_path):
     assert not is_image(Path("/proc/kmsg"))  # reading it would wait for ever
 
 
-def test_threads_leave_the_filters_of_warnings_alone():
-    before = list(warnings.filters)
+def test_threads_leave_settings_for_all_threads_alone():
+    before = list(warnings.filters), Image.MAX_IMAGE_PIXELS
     data = FILES["grey PNG"]
 
     def work():
@@ -146,7 +146,7 @@ def test_threads_leave_the_filters_of_warnings_alone():
     for thread in threads:
         thread.join()
     sys.setswitchinterval(interval)
-    assert list(warnings.filters) == before
+    assert (list(warnings.filters), Image.MAX_IMAGE_PIXELS) == before
 
 
 def test_too_many_pixels():

@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -28,7 +29,7 @@ MAX_FILES = 2_000_000
 
 _DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError,
-    NotImplementedError, RuntimeError,
+    NotImplementedError, RuntimeError, ValueError, IndexError, struct.error,
 )  # fmt: skip
 
 

@@ -45,23 +45,23 @@ def describe(
     """Shape, classes and encoding of a data set, and the counts and mean pixel of each split."""
     splits: dict[str, SplitDescription] = {}
     dataset: Dataset | None = None
-    for split in SPLITS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SkippedFilesWarning)  # they are in the result
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkippedFilesWarning)  # they are in the result
+        for split in SPLITS:
+            try:
                 dataset = load_dataset(
                     name, split, data_folder=data_folder, binarisation=binarisation, size=size
                 )
-        except KanervaError as error:
-            if error.argument != "split":  # a small folder may have no images for validation
-                raise
-            splits[split] = {"images": 0, "classes": 0, "mean_pixel": 0.0}
-            continue
-        splits[split] = {
-            "images": len(dataset),
-            "classes": len(dataset.labels.unique()),
-            "mean_pixel": mean_pixel(dataset),
-        }
+            except KanervaError as error:
+                if error.argument != "split":  # a small folder may have no images for validation
+                    raise
+                splits[split] = {"images": 0, "classes": 0, "mean_pixel": 0.0}
+                continue
+            splits[split] = {
+                "images": len(dataset),
+                "classes": len(dataset.labels.unique()),
+                "mean_pixel": mean_pixel(dataset),
+            }
     assert dataset is not None, "every data set has images for training or for test"
     assert dataset.source is not None, "it was loaded"
     own = dataset.source not in DATASETS

@@ -248,9 +248,14 @@ def _failed(remote: RemoteFile, path: Path, part: Path, error: Exception) -> Kan
     return KanervaError(
         remote.url,
         expected="an answer with the file",
-        got=" ".join(str(error).split()) + kept,
+        got=_reason(error) + kept,
         fix=f"Try again, or get the file elsewhere and put it at {path.resolve()}.",
     )
+
+
+def _reason(error: Exception) -> str:
+    cause = error.reason if type(error) is URLError else error  # it only wraps another error
+    return " ".join((getattr(cause, "strerror", None) or str(cause)).split()) or repr(cause)
 
 
 def _size(path: Path) -> int:

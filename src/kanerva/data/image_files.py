@@ -3,7 +3,6 @@
 import io
 import re
 import threading
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,8 @@ _BEGINNING = re.compile(
 )
 MAX_PIXELS = 100_000_000
 """The most pixels of one image. Pillow's own limit only warns at about this size."""
-_FILTERS = threading.Lock()
-"""Held while the filters of warnings are changed; they are the same for all threads."""
+_PILLOW_LIMIT = threading.Lock()
+"""Held while Pillow's own limit, which is the same for all threads, is not in use."""
 RESAMPLING = Image.Resampling.LANCZOS
 """Pillow's antialiasing filter, called ANTIALIAS when the paper was written.
 
@@ -49,21 +48,27 @@ def is_image(path: Path) -> bool:
 def open_image(data: bytes, where: str) -> Image.Image:
     """Decode the bytes of an image file; `where` names the file in errors."""
     try:
-        with _FILTERS, warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(data), formats=FORMATS)
+        image = _identified(data)
         if image.width * image.height > MAX_PIXELS:
             raise _bad(where, f"{image.width} x {image.height} pixels, more than {MAX_PIXELS:,}")
         image.load()
     except KanervaError:
         raise
-    except Image.DecompressionBombError:
-        raise _bad(where, f"more than {MAX_PIXELS:,} pixels") from None
     except UnidentifiedImageError:
         raise _bad(where, "another kind of file, or an image that is cut short") from None
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
         raise _bad(where, " ".join(str(error).split()) or type(error).__name__) from None
     return image
+
+
+def _identified(data: bytes) -> Image.Image:
+    """Find out the format and size. Our own limit replaces Pillow's, which would also warn."""
+    with _PILLOW_LIMIT:
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            return Image.open(io.BytesIO(data), formats=FORMATS)
+        finally:
+            Image.MAX_IMAGE_PIXELS = limit
 
 
 def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:

@@ -1,5 +1,6 @@
 """`load_dataset`: reads one split of a data set by its name."""
 
+import os
 import re
 from collections.abc import Callable
 from functools import partial
@@ -167,14 +168,15 @@ def _reader(
         return READERS[name], resolve_data_folder(data_folder)
     found = what_is_at(path)
     if found != FOLDER:
-        if found == NOTHING and len(path.parts) == 1:
+        if found == NOTHING and os.sep not in name:
             choices = "Choose one of these, or pass the path of a folder of images."
             check_one_of("name", name, DATASETS, fix=choices)
         raise KanervaError(
             "name",
             expected=f"one of {', '.join(DATASETS)}, or a folder of images",
             got=f"{name!r}, {found}",
-            fix="To read an archive, pass the name of its data set, for example omniglot."
+            fix="Name the folder that it is in. To read an archive, pass the name of its data set, "
+            "for example omniglot."
             if found == FILE
             else fix_for(found),
         )
