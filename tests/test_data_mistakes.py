@@ -11,12 +11,17 @@ import pytest
 import torch
 
 from data_cases import png
-from kanerva import KanervaError
+from kanerva import KanervaError, read_images
 from kanerva.data import EpisodeSampler, fetch, load_dataset, render_glyphs
 from kanerva.data.damage import DamageNoise, any_damage, apply_damage, damage
 from kanerva.sparse import Sizes, radius_for
 from kanerva.sparse.readout import first_order_ratio, readout, signal_to_noise
-from kanerva.sparse.theory import capacity, critical_distance, first_order_capacity
+from kanerva.sparse.theory import (
+    binomial_quadrature,
+    capacity,
+    critical_distance,
+    first_order_capacity,
+)
 from test_data_episodes import dataset
 
 
@@ -55,6 +60,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "likelihood as a list": (lambda: glyphs(likelihood=["bernoulli"]), "likelihood"),
     "binarisation of colour": (lambda: glyphs(binarisation="none"), "binarisation"),
     "progress as a word": (lambda: glyphs(show_progress="no"), "show_progress"),
+    "array for binarisation": (lambda: glyphs(binarisation=np.zeros(3)), "binarisation"),
     "split as a list": (lambda: load_dataset("glyphs", loose(["test"])), "split"),
     "no data set": (lambda: EpisodeSampler(loose(None), num_items=3), "dataset"),
     "images as data set": (lambda: EpisodeSampler(loose(IMAGES), num_items=3), "dataset"),
@@ -77,6 +83,9 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "float tensor": (lambda: render_glyphs(torch.tensor([1.0]), seed=0), "classes"),
     "matrix of classes": (lambda: render_glyphs(torch.tensor([[1, 2]]), seed=0), "classes"),
     "a class number too large": (lambda: render_glyphs([10**30], seed=0), "classes"),
+    "bytes for classes": (lambda: render_glyphs(loose(b"abc"), seed=0), "classes"),
+    "sparse classes": (lambda: render_glyphs(torch.ones(3).to_sparse(), seed=0), "classes"),
+    "meta classes": (lambda: render_glyphs(torch.ones(3, device="meta"), seed=0), "classes"),
     "negative seed": (lambda: render_glyphs([1], seed=-1), "seed"),
     "seed as a word": (lambda: render_glyphs([1], seed=loose("a")), "seed"),
     "no seed": (lambda: render_glyphs([1], seed=loose(None)), "seed"),
@@ -90,6 +99,13 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "damage to no pixels": (lambda: damage(torch.zeros(1, 0, 28), "half"), "images"),
     "unknown damage": (lambda: damage(IMAGES, loose("blok12")), "damage"),
     "damage as a list": (lambda: damage(IMAGES, loose(["salt"])), "damage"),
+    "damage as an array": (lambda: damage(IMAGES, loose(np.zeros(3))), "damage"),
+    "a number for paths": (lambda: read_images(loose(torch.tensor(1.0))), "paths"),
+    "an array for paths": (lambda: read_images(loose(np.zeros((2, 2)))), "paths"),
+    "tensors for a shape": (
+        lambda: read_images(".", image_shape=loose((1, torch.ones(2), torch.ones(2)))),
+        "image_shape",
+    ),
     "damage with a seed": (lambda: damage(IMAGES, "salt", generator=loose(3)), "generator"),
     "unknown damage again": (lambda: apply_damage(IMAGES, loose("blok12"), NOISE), "damage"),
     "damage noise of others": (
@@ -109,10 +125,15 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no sizes for ratios": (lambda: signal_to_noise(loose((1, 2, 1)), 3), "sizes"),
     "no sizes to first order": (lambda: first_order_ratio(loose("x"), 3), "sizes"),
     "half a pattern": (lambda: critical_distance(Sizes(9, 8, 3), loose(0.5)), "num_patterns"),
+    "half a draw": (lambda: binomial_quadrature(loose(0.5), np.array([0.5])), "n"),
+    "no probability": (lambda: binomial_quadrature(3, np.array([1.5])), "q"),
+    "probability as a word": (lambda: binomial_quadrature(3, loose("half")), "q"),
+    "bits without end": (lambda: radius_for(2**70, 0.1), "num_bits"),
     "half a bit": (lambda: first_order_capacity(loose(0.5)), "num_bits"),
     "not a share": (lambda: radius_for(100, float("nan")), "share"),
     "share as a word": (lambda: radius_for(100, loose("a")), "share"),
     "name to fetch": (lambda: fetch(loose(None)), "name"),
+    "array to fetch": (lambda: fetch(loose(np.zeros(3))), "name"),
     "list to fetch": (lambda: fetch(loose(["omniglot"])), "name"),
     "mirror as a number": (lambda: fetch("omniglot", mirror=loose(3)), "mirror"),
     "a file as mirror": (lambda: fetch("omniglot", mirror="file:///etc"), "mirror"),

@@ -27,7 +27,7 @@ ZEROS = torch.zeros(8, dtype=torch.bool)
 BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     # name: (call, argument, words of the message)
     "no addresses": (lambda: SparseMemory.random(0, 8, radius=3), "num_addresses", "at least 1"),
-    "no bits": (lambda: SparseMemory.random(8, 0, radius=0), "num_bits", "at least 1"),
+    "no bits": (lambda: SparseMemory.random(8, 0, radius=0), "num_bits", "from 1 to"),
     "half a bit": (lambda: SparseMemory.random(8, loose(8.5), radius=0), "num_bits", "whole"),
     "radius below": (lambda: SparseMemory.random(8, 8, radius=-1), "radius", "from 0 to 8"),
     "radius above": (lambda: SparseMemory.random(8, 8, radius=9), "radius", "radius_for"),
@@ -45,6 +45,12 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     "signs": (lambda: small().write(2.0 * ZEROS - 1), "patterns", "pass patterns > 0"),
     "real numbers": (lambda: small().read(torch.full((8,), 0.5)), "cues", "threshold"),
     "not a number": (lambda: small().read(torch.full((8,), torch.nan)), "cues", "0 or 1"),
+    "meta addresses": (
+        lambda: SparseMemory(torch.zeros(3, 4, device="meta"), radius=1),
+        "addresses",
+        "meta",
+    ),
+    "steps as a number": (lambda: small().read(ZEROS, steps=loose(3)), "steps", "True or False"),
     "sparse layout": (lambda: small().read(ZEROS.int().to_sparse()), "cues", "to_dense"),
     "too large": (lambda: SparseMemory.random(10**9, 10**6, radius=3), "num_addresses", "fewer"),
     "far too large": (lambda: SparseMemory.random(10**30, 8, radius=3), "num_addresses", "fewer"),

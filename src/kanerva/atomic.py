@@ -35,6 +35,7 @@ def write_atomically(path: Path | str, contents: bytes) -> None:
 
     """
     path = check_path("path", path)
+    assert isinstance(contents, bytes), "text must be encoded first"
     try:
         _write(_target(path), contents)
     except OSError as error:

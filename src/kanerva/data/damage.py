@@ -123,7 +123,7 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
                   [1., 1., 1., 1.]]]])
 
     """
-    if kind not in DAMAGES:
+    if not isinstance(kind, str) or kind not in DAMAGES:
         check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
     _check_images(images)
     _check_noise(noise, images)

@@ -78,7 +78,7 @@ def check_classes(labels: Tensor, class_names: tuple[str, ...]) -> None:
 def check_likelihood(likelihood: str, binarisation: str) -> None:
     """Check that the likelihood exists and that it can be used with the binarisation."""
     check_one_of("likelihood", likelihood, BINARISATIONS)
-    if binarisation not in BINARISATIONS[likelihood]:
+    if not isinstance(binarisation, str) or binarisation not in BINARISATIONS[likelihood]:
         raise KanervaError(
             "binarisation",
             expected=f"{' or '.join(BINARISATIONS[likelihood])} with a {likelihood} likelihood",

@@ -103,7 +103,7 @@ def fetch(
         []
 
     """
-    if name == "glyphs":
+    if isinstance(name, str) and name == "glyphs":
         return []
     check_one_of("name", name, REMOTE_FILES)
     if mirror is not None and not _is_address(mirror):

@@ -73,8 +73,10 @@ def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZ
     """
     check_integer("seed", seed, at_least=0, fix="Pass any small number, for example 0.")
     check_integer("size", size, at_most=MAX_SIZE, fix=f"The usual size is {SIZE}.")
+    if isinstance(classes, Tensor) and (classes.is_meta or classes.layout is not torch.strided):
+        raise _wrong_class(f"a tensor on {classes.device} with layout {classes.layout}")
     values = classes.tolist() if isinstance(classes, Tensor) else classes
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
         raise _wrong_class(type(values).__name__)
     values = list(values)
     for value in values:

@@ -104,6 +104,7 @@ def _checked_shape(image_shape: tuple[int, int, int]) -> tuple[int, int]:
     if (
         not isinstance(image_shape, tuple | list)
         or len(image_shape) != 3
+        or not all(isinstance(size, int) for size in image_shape)
         or image_shape[0] not in (1, 3)
         or image_shape[1] != image_shape[2]
     ):
@@ -125,7 +126,7 @@ def _checked_shape(image_shape: tuple[int, int, int]) -> tuple[int, int]:
 
 def _find(paths: str | Path | Iterable[str | Path]) -> tuple[list[Path], list[str]]:
     """List all image files, and those that are skipped."""
-    if isinstance(paths, str | bytes | os.PathLike) or not isinstance(paths, Iterable):
+    if isinstance(paths, str | bytes | os.PathLike | Tensor) or not isinstance(paths, Iterable):
         paths = [paths]
     files: list[Path] = []
     skipped: list[str] = []

@@ -26,6 +26,13 @@ def check_bits(
             if value.is_quantized
             else f"Pass {argument}.to_dense().",
         )
+    if value.is_meta and device is None:
+        raise KanervaError(
+            argument,
+            expected="a tensor with numbers",
+            got="one on the device meta, which has none",
+            fix="Make it on the CPU or on a GPU.",
+        )
     if value.dim() == 0 or (size is not None and value.shape[-1] != size):
         raise KanervaError(
             argument,

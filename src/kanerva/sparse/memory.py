@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_device, check_integer, check_path
+from kanerva.checks import check_bool, check_device, check_integer, check_path
 from kanerva.errors import KanervaError
 from kanerva.sparse.bits import check_bits, check_patterns
 from kanerva.sparse.counters import BitCounters
@@ -256,6 +256,7 @@ class SparseMemory(BitCounters):
         check_integer(
             "num_readings", num_readings, fix="Pass 1 to read once; more readings repair more."
         )
+        check_bool("steps", steps, fix="Pass True to get the bits after each reading.")
         if self.num_written == 0:
             raise KanervaError(
                 "memory",

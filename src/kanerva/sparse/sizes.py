@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 
+MAX_BITS = 10_000_000
+"""The most bits of an address. Sums over all distances would never end for absurd numbers."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -50,7 +53,12 @@ class Sizes:
 
 
 def check_num_bits(num_bits: int) -> None:
-    check_integer("num_bits", num_bits, fix="Pass how many bits an address has, for example 1000.")
+    check_integer(
+        "num_bits",
+        num_bits,
+        at_most=MAX_BITS,
+        fix="Pass how many bits an address has, for example 1000.",
+    )
 
 
 def check_sizes(sizes: object) -> None:

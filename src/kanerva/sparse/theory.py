@@ -10,6 +10,8 @@ import math
 import numpy as np
 import torch
 
+from kanerva.checks import check_integer
+from kanerva.errors import KanervaError
 from kanerva.sparse.hamming_balls import log_factorials
 from kanerva.sparse.readout import (
     SIGNS,
@@ -254,6 +256,9 @@ def binomial_quadrature(n: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Two arrays (29, ...): numbers from 0 to n, and probabilities that sum to 1.
 
+    Raises:
+        KanervaError: `n` is not a whole number, or `q` is not an array of probabilities.
+
     Example:
         >>> from kanerva.sparse.theory import binomial_quadrature
         >>> numbers, probabilities = binomial_quadrature(1000, np.array([0.25]))
@@ -261,6 +266,14 @@ def binomial_quadrature(n: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         250.0
 
     """
+    check_integer("n", n, at_least=0, fix="Pass the number of draws.")
+    if not isinstance(q, np.ndarray) or q.dtype.kind != "f" or not ((q >= 0) & (q <= 1)).all():
+        raise KanervaError(
+            "q",
+            expected="an array of probabilities from 0 to 1",
+            got=repr(q)[:60],
+            fix="Pass np.array([0.25]) for one probability.",
+        )
     step = np.maximum(np.floor(np.sqrt(n * q * (1 - q)) / 2), 1)
     k = np.round(n * q) + STEPS * step
     possible = (k >= 0) & (k <= n)
