@@ -10,8 +10,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from kanerva.checks import check_integer, check_path
+from kanerva.checks import check_bool, check_integer, check_path
 from kanerva.data.folder_contents import list_images, skipped_in_words, warn_about_skipped
+from kanerva.data.glyphs import MAX_SIZE
 from kanerva.data.image_files import FORMATS, border, middle_square, open_image, upright
 from kanerva.data.paths import FILE, FOLDER, fix_for, read_file, what_is_at
 from kanerva.data.pixels import THRESHOLD
@@ -22,8 +23,6 @@ MIN_CONTRAST = 8
 """An image with less contrast than this has no ink; compression alone can cause that much."""
 MIN_UNEVEN_CONTRAST = 0.1
 """The same in uneven light, as a share of the background: remains of the light can be so strong."""
-MAX_SIZE = 1024
-"""The largest height and width."""
 
 
 class UserImages(NamedTuple):
@@ -89,13 +88,7 @@ def read_image_files(
 ) -> UserImages:
     """Read images as `read_images` does; say which files they come from and which were skipped."""
     channels, size = _checked_shape(image_shape)
-    if not isinstance(binary, bool):
-        raise KanervaError(
-            "binary",
-            expected="True or False",
-            got=repr(binary),
-            fix="Pass True for a model with a Bernoulli likelihood.",
-        )
+    check_bool("binary", binary, fix="Pass True for a model with a Bernoulli likelihood.")
     files, skipped = _find(paths)
     arrays: list[np.ndarray] = []
     for file in files:
