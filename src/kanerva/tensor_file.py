@@ -46,13 +46,20 @@ def read_tensor_file(path: Path) -> tuple[dict[str, Tensor], Metadata, int]:
             fix="Change its permissions, or copy it.",
         ) from None
     except (SafetensorError, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split())) from None
+        raise _damaged(path, _kind(path) or " ".join(str(error).split())) from None
     schema = words.get("schema")
+    if schema is None:
+        raise KanervaError(
+            "checkpoint",
+            expected="a file that kanerva wrote",
+            got=f"'{path}', a safetensors file of another program",
+            fix="Name a checkpoint-*.safetensors of kanerva train, or the folder of a run.",
+        )
     if schema not in ("1", str(SCHEMA)):
         raise KanervaError(
             "checkpoint",
             expected=f"schema 1 or {SCHEMA}",
-            got=f"{schema or 'none'} in '{path}'",
+            got=f"{schema!r} in '{path}'",
             fix="Load it with the version of kanerva that wrote it, or train again.",
         )
     if schema != "1" and words.pop("checksum", None) != _checksum(tensors, words):
@@ -60,9 +67,23 @@ def read_tensor_file(path: Path) -> tuple[dict[str, Tensor], Metadata, int]:
     del words["schema"]
     try:
         metadata: Metadata = {name: json.loads(word) for name, word in words.items()}
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, f"metadata that is not JSON: {error}") from None
     return tensors, metadata, int(schema)
+
+
+def _kind(path: Path) -> str | None:
+    """What a file that is not safetensors is, if its first bytes tell."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError:
+        return None
+    if not start:
+        return "an empty file"
+    if start == b"PK\x03\x04":
+        return "a file of torch.save or a zip archive, which could run code"
+    return "a pickle, which could run code" if start[0] == 0x80 and start[1:2] < b"\x08" else None
 
 
 def _own_copy(tensor: Tensor) -> Tensor:
