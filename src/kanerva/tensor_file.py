@@ -49,31 +49,22 @@ def read_tensor_file(
             words = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-<<<<<<< HEAD
-        raise _damaged(path, " ".join(str(error).split()), what, otherwise) from None
-=======
-        raise _damaged(path, _kind(path) or " ".join(str(error).split())) from None
->>>>>>> commands13
+        got = _kind(path) or " ".join(str(error).split())
+        raise _damaged(path, got, what, otherwise) from None
     schema = words.get("schema")
     if schema is None:
         raise KanervaError(
-            "checkpoint",
+            what,
             expected="a file that kanerva wrote",
             got=f"'{path}', a safetensors file of another program",
-            fix="Name a checkpoint-*.safetensors of kanerva train, or the folder of a run.",
+            fix=f"Name a file that kanerva wrote, or {otherwise}.",
         )
     if schema not in ("1", str(SCHEMA)):
         raise KanervaError(
             what,
             expected=f"schema 1 or {SCHEMA}",
-<<<<<<< HEAD
-            got=f"{schema or 'no schema'} in '{path}'",
-            fix=f"Another program wrote this file, or another version of kanerva: load it there, "
-            f"or {otherwise}.",
-=======
             got=f"{schema!r} in '{path}'",
-            fix="Load it with the version of kanerva that wrote it, or train again.",
->>>>>>> commands13
+            fix=f"Load it with the version of kanerva that wrote it, or {otherwise}.",
         )
     if schema != "1" and words.pop("checksum", None) != _checksum(tensors, words):
         raise _damaged(path, "contents that do not match their checksum", what, otherwise)
@@ -81,7 +72,6 @@ def read_tensor_file(
     try:
         metadata: Metadata = {name: json.loads(word) for name, word in words.items()}
     except (ValueError, RecursionError) as error:
-<<<<<<< HEAD
         raise _damaged(path, f"metadata that is not JSON: {error}", what, otherwise) from None
     return tensors, metadata, int(schema)
 
@@ -120,9 +110,6 @@ def _check_unicode(path: Path) -> None:
             got=repr(str(path)),
             fix="Choose another name, such as 'memory.safetensors'.",
         ) from None
-=======
-        raise _damaged(path, f"metadata that is not JSON: {error}") from None
-    return tensors, metadata, int(schema)
 
 
 def _kind(path: Path) -> str | None:
@@ -137,7 +124,6 @@ def _kind(path: Path) -> str | None:
     if start == b"PK\x03\x04":
         return "a file of torch.save or a zip archive, which could run code"
     return "a pickle, which could run code" if start[0] == 0x80 and start[1:2] < b"\x08" else None
->>>>>>> commands13
 
 
 def _own_copy(tensor: Tensor) -> Tensor:
