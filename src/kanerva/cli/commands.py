@@ -27,8 +27,8 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
-from kanerva.cli.output import print_anything
 from kanerva.cli.sweep import sweep
+from kanerva.cli.terminal import print_anything, say
 from kanerva.cli.train import train
 from kanerva.cli.words import (
     check_once,
@@ -77,13 +77,13 @@ def parse(args: Sequence[str]) -> Callable[[], None]:
         ):
             return _parse(list(args))
     except KanervaError as error:
-        print(f"kanerva: {error}", file=sys.stderr)
+        say(f"kanerva: {error}")
     except RefusedWordError as refused:
-        print(f"kanerva: {refused.error}", file=sys.stderr)
+        say(f"kanerva: {refused.error}")
     except SystemExit as end:
         if not end.code:
             raise
-        print(f"kanerva: {in_one_line(complaint.getvalue())}", file=sys.stderr)
+        say(f"kanerva: {in_one_line(complaint.getvalue())}")
     raise SystemExit(2)
 
 
