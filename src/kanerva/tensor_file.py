@@ -20,6 +20,10 @@ Metadata = dict[str, object]
 """Whatever JSON can hold, by name."""
 
 
+class DamagedFileError(KanervaError):
+    """A file was cut short or changed after it was written."""
+
+
 def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
@@ -80,8 +84,8 @@ def _checksum(tensors: Mapping[str, Tensor], words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _damaged(path: Path, what: str) -> KanervaError:
-    return KanervaError(
+def _damaged(path: Path, what: str) -> DamagedFileError:
+    return DamagedFileError(
         "checkpoint",
         expected="a whole safetensors file",
         got=f"'{path}': {what}",
