@@ -21,6 +21,10 @@ Metadata = dict[str, object]
 """Whatever JSON can hold, by name."""
 
 
+class DamagedFileError(KanervaError):
+    """A file was cut short or changed after it was written."""
+
+
 def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
@@ -141,8 +145,8 @@ def _checksum(tensors: Mapping[str, Tensor], words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _damaged(path: Path, got: str, what: str, otherwise: str) -> KanervaError:
-    return KanervaError(
+def _damaged(path: Path, got: str, what: str, otherwise: str) -> DamagedFileError:
+    return DamagedFileError(
         what,
         expected="a whole safetensors file",
         got=f"'{path}': {got}",
