@@ -1,6 +1,7 @@
 """Runs that are small enough for tests, and helpers around them."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from kanerva.training.parallel import Parallel
 from kanerva.training.prepare import load_images
 from kanerva.training.records import MetricsRow
 from kanerva.training.run import Run
+from kanerva.training.side_by_side import train_side_by_side
 
 CPU = torch.device("cpu")
 KANERVA = [sys.executable, "-m", "kanerva.cli.main"]
@@ -42,6 +44,10 @@ SMALL_FLAGS = [
 ]
 
 
+def ignore(row: MetricsRow) -> None:
+    """A report that nobody reads."""
+
+
 def small_run(folder: Path, config: Config = SMALL) -> Run:
     """A run that has not started."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,13 +55,14 @@ def small_run(folder: Path, config: Config = SMALL) -> Run:
     return Run(config, folder, images=images, parallel=Parallel(CPU))
 
 
+def train(run: Run, report: Callable[[MetricsRow], None] = ignore) -> None:
+    """Train a run to its end."""
+    train_side_by_side([run], lambda _, row: report(row))
+
+
 def with_training(config: Config, **changes: object) -> Config:
     """A config with other settings of its training."""
     return replace(config, training=replace(config.training, **changes))  # pyright: ignore
-
-
-def ignore(row: MetricsRow) -> None:
-    """A report that nobody reads."""
 
 
 def without_time(row: MetricsRow) -> dict[str, object]:

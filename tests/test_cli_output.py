@@ -71,3 +71,13 @@ def test_json_holds_odd_names(drawings, tmp_path):
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["read"]
     assert row["cue"] == str(odd)
+
+
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">&- 2>&-", "2>/dev/full >&-"])
+def test_nobody_reads_the_messages(tmp_path, where):
+    """A note that cannot be printed loses no work, and a mistake is still one."""
+    words = " ".join(KANERVA)
+    for command, code in ((f"{words} generate omniglot", 0), (f"{words} denois", 2)):
+        done = subprocess.run(["bash", "-c", f"exec {command} {where}"], cwd=tmp_path, timeout=60)
+        assert done.returncode == code
+    assert (tmp_path / "runs/generate.png").exists()

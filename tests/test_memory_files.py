@@ -170,7 +170,7 @@ WRONG_FILES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "a folder": (lambda f: load_memory(f), "memory", "a folder"),
     "a text file": (lambda f: load_memory(f / "text"), "memory", "copy it again"),
     "an empty file": (lambda f: load_memory(f / "empty"), "memory", "copy it again"),
-    "another safetensors file": (lambda f: load_memory(f / "foreign"), "memory", "schema"),
+    "another safetensors file": (lambda f: load_memory(f / "foreign"), "memory", "another program"),
     "a model": (lambda f: load_memory(SHIPPED), "memory", "kanerva.load("),
     "a loop of links": (lambda f: load_memory(f / "loop"), "memory", "symbolic links"),
     "a pipe": (lambda f: load_memory(f / "pipe"), "memory", "not a plain file"),

@@ -24,7 +24,7 @@ from kanerva.training.recipes import RECIPES
 from kanerva.training.run import Run
 from kanerva.training.schedule import Schedule
 from kanerva.training.step import TrainingStep, objective
-from small_runs import CPU, ignore
+from small_runs import CPU, train
 
 
 class Check(NamedTuple):
@@ -156,7 +156,7 @@ def make_run(config: Config, folder: Path) -> Run:
     images = Images(images_for(config), images_for(config, 20))
     run = Run(config, run_folder(config, folder), images=images, parallel=Parallel(CPU))
     run.start("small")
-    run.train(ignore)
+    train(run)
     return run
 
 

@@ -1,5 +1,6 @@
 """Runs in their folders: resumed to the same numbers, killed, interrupted, in two processes."""
 
+import itertools
 import json
 import os
 import signal
@@ -25,8 +26,8 @@ from small_runs import (
     MODEL,
     SMALL,
     SMALL_FLAGS,
-    ignore,
     small_run,
+    train,
     with_training,
     without_time,
 )
@@ -50,14 +51,14 @@ def _stop_at(step: int):
 
 def test_resuming_leads_to_the_same_numbers(tmp_path):
     whole = small_run(tmp_path / "whole")
-    whole.train(ignore)
+    train(whole)
     first = small_run(tmp_path / "parts")
     with pytest.raises(_StopError):
-        first.train(_stop_at(12))  # after the evaluation at step 12, before its checkpoint
+        train(first, _stop_at(12))  # after the evaluation at step 12, before its checkpoint
     second = small_run(tmp_path / "parts")
     second.resume()
     assert second.num_steps_done == 8
-    second.train(ignore)
+    train(second)
     for name, value in parameters(whole).items():
         assert torch.equal(value, second.model.state_dict()[name]), name
     rows = [[without_time(row) for row in run.folder.rows()] for run in (whole, second)]
@@ -67,7 +68,7 @@ def test_resuming_leads_to_the_same_numbers(tmp_path):
 
 def test_rows_have_the_fields_of_an_evaluation(tmp_path):
     run = small_run(tmp_path)
-    run.train(ignore)
+    train(run)
     assert tuple(EvaluationRow.__annotations__) == Evaluation._fields
     for row in run.folder.rows():
         assert set(row) == set(MetricsRow.__annotations__)
@@ -75,7 +76,7 @@ def test_rows_have_the_fields_of_an_evaluation(tmp_path):
 
 
 def test_resuming_with_other_settings_is_refused(tmp_path):
-    small_run(tmp_path).train(ignore)
+    train(small_run(tmp_path))
     with pytest.raises(KanervaError, match=r"training\.lr 0\.003 there, 1e-05 here"):
         small_run(tmp_path, with_training(SMALL, lr=1e-5)).resume()
 
@@ -83,10 +84,10 @@ def test_resuming_with_other_settings_is_refused(tmp_path):
 def test_a_run_of_version_0_1_is_resumed(tmp_path):
     """Its checkpoint says `address_size`, and has fields that its kind of model never used."""
     whole = small_run(tmp_path / "whole")
-    whole.train(ignore)
+    train(whole)
     part = small_run(tmp_path / "part")
     with pytest.raises(_StopError):
-        part.train(_stop_at(12))
+        train(part, _stop_at(12))
     path = find_checkpoint(tmp_path / "part")
     tensors, metadata, _ = read_tensor_file(path)
     config = metadata["config"]
@@ -95,7 +96,7 @@ def test_a_run_of_version_0_1_is_resumed(tmp_path):
     write_tensor_file(path, tensors, metadata)
     resumed = small_run(tmp_path / "part")
     resumed.resume()
-    resumed.train(ignore)
+    train(resumed)
     for name, value in parameters(whole).items():
         assert torch.equal(value, resumed.model.state_dict()[name]), name
     config["model"]["kind"] = "dynamic"  # it kept its parameters in another order
@@ -125,7 +126,7 @@ def test_what_another_run_left_is_not_overwritten(tmp_path, name):
 def test_a_checkpoint_that_cannot_be_resumed_says_so(tmp_path, damage):
     first = small_run(tmp_path)
     first.start("small")
-    first.train(ignore)
+    train(first)
     path = find_checkpoint(tmp_path)
     tensors, metadata, _ = read_tensor_file(path)
     if damage in metadata:
@@ -137,20 +138,39 @@ def test_a_checkpoint_that_cannot_be_resumed_says_so(tmp_path, damage):
         small_run(tmp_path).resume()
 
 
+def test_a_run_of_a_gpu_continues_on_a_cpu(tmp_path):
+    """Its generator has another kind of state: 16 bytes for a seed and an offset."""
+    part = small_run(tmp_path)
+    with pytest.raises(_StopError):
+        train(part, _stop_at(12))
+    path = find_checkpoint(tmp_path)
+    tensors, metadata, _ = read_tensor_file(path)
+    tensors["training.generator"] = torch.zeros(16, dtype=torch.uint8)
+    write_tensor_file(path, tensors, metadata)
+    ends = []
+    for _ in range(2):
+        resumed = small_run(tmp_path)
+        assert any("other random numbers" in note for note in resumed.resume())
+        resumed.step.run(2)
+        ends.append(parameters(resumed))
+    for name, value in ends[0].items():
+        assert torch.equal(value, ends[1][name]), name
+
+
 def test_saving_more_often_changes_no_row(tmp_path):
     reports = []
     for every in (2, 1000):
         rows: list[MetricsRow] = []
         trained = small_run(tmp_path / str(every), with_training(SMALL, checkpoint_every=every))
         trained.start("small")
-        trained.train(rows.append)
+        train(trained, rows.append)
         reports.append([without_time(row) for row in rows])
     assert reports[0] == reports[1]
 
 
 def test_checkpoints_load_as_models(tmp_path):
     trained = small_run(tmp_path)
-    trained.train(ignore)
+    train(trained)
     model = load(tmp_path)
     data = load_dataset("glyphs", "test", show_progress=False)
     one = evaluate(model, data, num_episodes=5, episode_length=4)
@@ -249,8 +269,9 @@ def finish(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-def test_ctrl_c_again_and_again_changes_no_number(tmp_path):
+def test_signals_again_and_again_change_no_number(tmp_path):
     """Interrupted at random moments and resumed, a run ends as one that was left alone."""
+    signals = itertools.cycle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     flags = ("--training.steps", "400", "--training.eval-every", "80", "--device", "cpu")
     whole = start(tmp_path / "whole", *flags)
     assert finish(whole) == 0
@@ -264,8 +285,9 @@ def test_ctrl_c_again_and_again_changes_no_number(tmp_path):
         wait_for(tmp_path / "parts", "config.json")
         before = len(list((tmp_path / "parts").glob("checkpoint-*")))
         time.sleep(2.5 + moment if resume else moment)
-        process.send_signal(signal.SIGINT)
-        interrupted += finish(process) == 130
+        number = next(signals)
+        process.send_signal(number)
+        interrupted += finish(process) == 128 + number
         if before or list((tmp_path / "parts").glob("checkpoint-*")):
             resume = ("--resume",)
     assert interrupted >= 2

@@ -22,7 +22,7 @@ from kanerva.training.records import MetricsRow, RunRecord, SweepRecord
 from kanerva.training.run import Run
 from kanerva.training.run_folder import RunFolder
 from kanerva.training.sweep import SweepResult, run_sweep
-from small_runs import CPU, KANERVA, SMALL_CHANGES, ignore, without_time
+from small_runs import CPU, KANERVA, SMALL_CHANGES, train, without_time
 
 SHORT = {**SMALL_CHANGES, "training.steps": 10}
 CONTENTS: dict[str, object] = {
@@ -116,7 +116,7 @@ def test_side_by_side_equals_alone(whole, tmp_path):
             evaluate_at=plan.evaluation_steps(planned.config),
         )
         alone.start(planned.recipe)
-        alone.train(ignore)
+        train(alone)
         together = find_checkpoint(out / planned.id.folder)
         tensors, _, _ = read_tensor_file(together)
         own, _, _ = read_tensor_file(find_checkpoint(tmp_path / planned.id.folder))

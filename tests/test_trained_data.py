@@ -100,3 +100,49 @@ def test_a_folder_with_the_name_of_a_known_data_set(tmp_path):
     own = bound(run("eval", "run", *EVAL, cwd=tmp_path))
     assert own == bound(run("eval", "run", "--dataset", "./glyphs", *EVAL, cwd=tmp_path))
     assert own != bound(run("eval", "run", "--dataset", "glyphs", *EVAL, cwd=tmp_path))
+
+
+# -- resuming --------------------------------------------------------------------------------------
+
+MORE = ("--training.steps", "4", "--device", "cpu")
+
+
+def test_a_run_finds_its_images_from_anywhere(trained, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    draw(elsewhere / "drawings", first=40)
+    done = run("train", "--resume", str(trained / "run"), *MORE, cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    done = run("train", "--resume", "run", *MORE, "--data.name", "drawings", cwd=trained)
+    assert done.returncode == 0, done.stderr
+    assert "finished" in done.stderr
+
+
+@pytest.mark.parametrize("change", ["one more", "another one"])
+def test_a_run_does_not_continue_with_other_images(trained, change):
+    name = "30.png" if change == "one more" else "0.png"
+    (trained / "drawings" / name).write_bytes((trained / "drawings" / "1.png").read_bytes())
+    done = run("train", "--resume", "run", *MORE, cwd=trained)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "the images that the run began with" in done.stderr
+
+
+def test_a_run_follows_images_that_were_moved(trained, tmp_path):
+    (trained / "drawings").rename(tmp_path / "moved")
+    done = run("train", "--resume", "run", *MORE, cwd=trained)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "--data.name PATH" in done.stderr
+    moved = str(tmp_path / "moved")
+    done = run("train", "--resume", "run", *MORE, "--data.name", moved, cwd=trained)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((trained / "run" / "config.json").read_text())["data"]["name"] == moved
+
+
+def test_eval_says_that_the_images_changed(trained):
+    """Which images are for testing depends on all of them."""
+    assert run("eval", "run", *EVAL, cwd=trained).stderr == ""
+    (trained / "drawings" / "0.png").unlink()
+    done = run("eval", "run", *EVAL, cwd=trained)
+    assert done.returncode == 0
+    assert "changed since" in done.stderr

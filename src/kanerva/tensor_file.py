@@ -21,6 +21,10 @@ Metadata = dict[str, object]
 """Whatever JSON can hold, by name."""
 
 
+class DamagedFileError(KanervaError):
+    """A file was cut short or changed after it was written."""
+
+
 def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
@@ -49,15 +53,22 @@ def read_tensor_file(
             words = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split()), what, otherwise) from None
+        got = _kind(path) or " ".join(str(error).split())
+        raise _damaged(path, got, what, otherwise) from None
     schema = words.get("schema")
+    if schema is None:
+        raise KanervaError(
+            what,
+            expected="a file that kanerva wrote",
+            got=f"'{path}', a safetensors file of another program",
+            fix=f"Name a file that kanerva wrote, or {otherwise}.",
+        )
     if schema not in ("1", str(SCHEMA)):
         raise KanervaError(
             what,
             expected=f"schema 1 or {SCHEMA}",
-            got=f"{schema or 'no schema'} in '{path}'",
-            fix=f"Another program wrote this file, or another version of kanerva: load it there, "
-            f"or {otherwise}.",
+            got=f"{schema!r} in '{path}'",
+            fix=f"Load it with the version of kanerva that wrote it, or {otherwise}.",
         )
     if schema != "1" and words.pop("checksum", None) != _checksum(tensors, words):
         raise _damaged(path, "contents that do not match their checksum", what, otherwise)
@@ -105,6 +116,20 @@ def _check_unicode(path: Path) -> None:
         ) from None
 
 
+def _kind(path: Path) -> str | None:
+    """What a file that is not safetensors is, if its first bytes tell."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError:
+        return None
+    if not start:
+        return "an empty file"
+    if start == b"PK\x03\x04":
+        return "a file of torch.save or a zip archive, which could run code"
+    return "a pickle, which could run code" if start[0] == 0x80 and start[1:2] < b"\x08" else None
+
+
 def _own_copy(tensor: Tensor) -> Tensor:
     """A copy that shares no memory: parameters are views of one vector while training."""
     return tensor.detach().cpu().contiguous().clone()
@@ -120,8 +145,8 @@ def _checksum(tensors: Mapping[str, Tensor], words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _damaged(path: Path, got: str, what: str, otherwise: str) -> KanervaError:
-    return KanervaError(
+def _damaged(path: Path, got: str, what: str, otherwise: str) -> DamagedFileError:
+    return DamagedFileError(
         what,
         expected="a whole safetensors file",
         got=f"'{path}': {got}",

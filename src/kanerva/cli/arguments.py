@@ -153,6 +153,6 @@ def _value(argument: Argument, word: str) -> object:
             argument.shown,
             expected="a name",
             got="an empty one",
-            fix=f"Write a name, or remove {argument.shown}.",
+            fix="Write a name." if argument.positional else f"Remove {argument.shown}.",
         )
     return word

@@ -9,14 +9,10 @@ import inspect
 import io
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import tyro
-from tyro.conf import AvoidSubcommands
 
 from kanerva import __version__
-from kanerva.checks import check_one_of
 from kanerva.cli.arguments import RefusedWordError, arguments_of, with_reader
 from kanerva.cli.bench import bench
 from kanerva.cli.compare import compare
@@ -27,9 +23,9 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
-from kanerva.cli.output import print_anything
 from kanerva.cli.sweep import sweep
-from kanerva.cli.train import train
+from kanerva.cli.terminal import print_anything, say
+from kanerva.cli.train_arguments import parse_train
 from kanerva.cli.words import (
     check_once,
     check_options,
@@ -39,10 +35,6 @@ from kanerva.cli.words import (
     wide_terminal,
 )
 from kanerva.errors import KanervaError
-from kanerva.models.config import AnyModelConfig
-from kanerva.training.changes import check_kind
-from kanerva.training.config import Config, DataConfig, TrainingConfig
-from kanerva.training.recipes import RECIPES
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
@@ -77,13 +69,13 @@ def parse(args: Sequence[str]) -> Callable[[], None]:
         ):
             return _parse(list(args))
     except KanervaError as error:
-        print(f"kanerva: {error}", file=sys.stderr)
+        say(f"kanerva: {error}")
     except RefusedWordError as refused:
-        print(f"kanerva: {refused.error}", file=sys.stderr)
+        say(f"kanerva: {refused.error}")
     except SystemExit as end:
         if not end.code:
             raise
-        print(f"kanerva: {in_one_line(complaint.getvalue())}", file=sys.stderr)
+        say(f"kanerva: {in_one_line(complaint.getvalue())}")
     raise SystemExit(2)
 
 
@@ -93,7 +85,7 @@ def _parse(args: list[str]) -> Callable[[], None]:
         raise SystemExit(0)
     if args[:1] == ["train"]:
         check_once(args)
-        return _parse_train(args[1:])
+        return parse_train(args[1:])
     if args[:1] == ["data"]:
         return _choose(DATA_COMMANDS, "kanerva data", GROUPS["data"], args[1:])
     commands = {**COMMANDS, **{name: _described(text) for name, text in GROUPS.items()}}
@@ -131,59 +123,6 @@ def _choose(
             raise missing_words(prog, command, words) from None
         print(complaint.getvalue(), end="", file=sys.stderr)
         raise
-
-
-@dataclass(frozen=True)
-class TrainArguments:
-    """Settings of a training run. Each field of its recipe is a flag."""
-
-    model: AvoidSubcommands[AnyModelConfig]
-    data: DataConfig
-    training: TrainingConfig
-    out: Path | None = None
-    """Folder of the run; by default runs/RECIPE."""
-    data_folder: Path | None = None
-    """Folder with the archives; by default KANERVA_DATA, else ./data."""
-    resume: bool = False
-    """Continue from the newest checkpoint of the folder."""
-    device: str | None = None
-    """Where to compute, cpu or cuda; by default a GPU where there is one."""
-    tensorboard: bool = False
-    """Also write TensorBoard events."""
-    json: bool = False
-    """Print one JSON object at the end and nothing else."""
-
-
-def _parse_train(args: list[str]) -> Callable[[], None]:
-    name = args[0] if args else ""
-    if name in ("-h", "--help"):
-        print(f"usage: kanerva train RECIPE [--help] [options]\n\nrecipes: {', '.join(RECIPES)}")
-        raise SystemExit(0)
-    check_one_of("recipe", name, RECIPES, fix="See kanerva train --help.")
-    recipe = RECIPES[name]
-    _check_flags(recipe, args[1:])
-    start = TrainArguments(recipe.model, recipe.data, recipe.training)
-    chosen = tyro.cli(TrainArguments, default=start, prog=f"kanerva train {name}", args=args[1:])
-    return functools.partial(
-        train,
-        Config(model=chosen.model, data=chosen.data, training=chosen.training),
-        name,
-        out=chosen.out,
-        data_folder=chosen.data_folder,
-        resume=chosen.resume,
-        device=chosen.device,
-        tensorboard=chosen.tensorboard,
-        json=chosen.json,
-    )
-
-
-def _check_flags(recipe: Config, args: list[str]) -> None:
-    """Refuse settings that the model of a recipe does not have; tyro would not say why."""
-    for word in args:
-        flag = word.split("=")[0]
-        setting = flag.removeprefix("--").replace("-", "_").replace(".no_", ".")
-        if flag.startswith("--"):
-            check_kind(recipe, setting, argument=flag)
 
 
 def _described(text: str) -> Callable[[], None]:

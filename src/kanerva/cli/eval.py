@@ -43,7 +43,7 @@ def evaluate_command(
     """
     from kanerva.checks import check_integer
     from kanerva.cli.options import check_seed, choose_device
-    from kanerva.cli.trained_with import trained_with
+    from kanerva.cli.trained_with import say_changes, trained_with
     from kanerva.data import load_dataset
     from kanerva.evaluation.evaluate import check_image_shape, evaluate, importance_bound
     from kanerva.json_values import in_json
@@ -70,6 +70,8 @@ def evaluate_command(
         show_progress=not json,
     ).to(model.device)
     check_image_shape(model, images)
+    if dataset is None:
+        say_changes(trained)
     evaluation = evaluate(
         model,
         images,

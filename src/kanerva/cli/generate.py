@@ -1,7 +1,6 @@
 """`kanerva generate CHECKPOINT`: new images like those that were written."""
 
 import json as jsonlib
-import sys
 from pathlib import Path
 
 from tyro.conf import Positional
@@ -42,6 +41,7 @@ def generate(
     from kanerva.checks import check_integer
     from kanerva.cli.options import check_seed, choose_device
     from kanerva.cli.outputs import check_picture_file, say_saved
+    from kanerva.cli.terminal import say
     from kanerva.cli.user_images import save_picture, say_skipped, write_user_images
     from kanerva.errors import printable
     from kanerva.models.checkpoint import load_memory_model
@@ -72,7 +72,7 @@ def generate(
     say_saved([picture], inputs)
     skipped = say_skipped(written)
     if written is None:
-        print("no --memory: the memory is the learned prior, nothing was written", file=sys.stderr)
+        say("no --memory: the memory is the learned prior, nothing was written")
     report = {
         "num": num,
         "readings": readings,

@@ -8,10 +8,14 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
+from kanerva.cli.stderr import say, silence
+from kanerva.training.interrupt import Stopped
+
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run a command. A mistake of the user gives one line on stderr and exit code 2."""
-    signal.signal(signal.SIGINT, _leave)  # while loading there is nothing to save
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _leave)  # while loading there is nothing to save
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -24,15 +28,16 @@ def main(args: Sequence[str] | None = None) -> None:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # `--help | head`
-        _silence()
+        silence(sys.stdout)
         sys.exit(0)
     except OSError as error:  # `--help` on a full disk
-        _silence()
-        print(f"kanerva: {error}", file=sys.stderr)
+        silence(sys.stdout)
+        say(f"kanerva: {error}")
         sys.exit(2)
     import torch  # noqa: F401  every command needs it; importing it swallows interrupts
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(_run(command, KanervaError))
 
 
@@ -41,23 +46,22 @@ def _run(command: Callable[[], None], mistake: type[Exception]) -> int:
         command()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away
-        _silence()
+        silence(sys.stdout)
     except (mistake, OSError) as error:
-        print(f"kanerva: {error}", file=sys.stderr)
+        say(f"kanerva: {error}")
         try:
             sys.stdout.flush()
         except OSError:  # that was the error
-            _silence()
+            silence(sys.stdout)
         return 2
-    except KeyboardInterrupt:
-        print("kanerva: stopped", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stop:
+        text, number = "stopped", signal.SIGINT
+        if isinstance(stop, Stopped):
+            text, number = stop.text, stop.number
+        if text:
+            say(f"kanerva: {text}")
+        return 128 + number
     return 0
-
-
-def _silence() -> None:
-    """Send what is left of the output nowhere, because nobody reads it any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(signal_number: int, frame: object) -> None:

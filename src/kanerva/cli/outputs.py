@@ -5,11 +5,11 @@ replaced. Files in runs/, where commands save if nothing is named, are replaced.
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from kanerva.cli.terminal import say
 from kanerva.data.paths import FILE, FOLDER, NOTHING, absolute, fix_for, what_is_at
 from kanerva.errors import KanervaError, printable
 
@@ -84,10 +84,9 @@ def say_saved(files: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Tell the user on stderr if the next run of the same command would read what was saved."""
     saved = [file for file in files if is_read(file, inputs)]
     if saved:
-        print(
+        say(
             f"note: '{printable(str(saved[0]))}' is in a folder that was read; "
-            "the same command reads it too next time",
-            file=sys.stderr,
+            "the same command reads it too next time"
         )
 
 

@@ -1,11 +1,12 @@
 """What trainings show while they run: a bar with nats and time left, TensorBoard on request."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from kanerva.cli.stderr import Stderr
 from kanerva.errors import KanervaError
 from kanerva.training.plan import Plan, RunId
 from kanerva.training.records import MetricsRow
@@ -16,13 +17,14 @@ class _Bar:
     """A progress bar on stderr with lines above it."""
 
     def __init__(self, num_steps: int, *, quiet: bool) -> None:
-        self.console = Console(stderr=True, quiet=quiet)
+        self.console = Console(file=cast(TextIO, Stderr()), quiet=quiet)
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("step {task.completed:.0f} of {task.total:.0f}"),
             TimeRemainingColumn(),
             console=self.console,
+            disable=not self.console.is_terminal,
         )
         self.task = self.bar.add_task("training", total=num_steps)
 
@@ -42,6 +44,10 @@ class TrainingDisplay(_Bar):
         self.bar.start()
         return self
 
+    def say(self, text: str) -> None:
+        """Show one line."""
+        self.console.print(text, soft_wrap=True, markup=False, highlight=False)
+
     def __exit__(self, *_: object) -> None:
         super().__exit__()
         if self.writer is not None:
@@ -52,7 +58,7 @@ class TrainingDisplay(_Bar):
         nats = f"training {row['bound']:.1f} nats"
         self.bar.update(self.task, completed=row["step"], description=nats)
         if "held_out" in row:
-            self.console.print(_evaluation(row))
+            self.say(_evaluation(row))
         if self.writer is not None:
             for name, value in _scalars(row).items():
                 self.writer.add_scalar(name, value, row["step"])
@@ -72,14 +78,14 @@ class SweepDisplay(_Bar):
     def say(self, text: str) -> None:
         """Show one line. The bar appears with the first: a mistake before it is one line."""
         self.bar.start()
-        self.console.print(text)
+        self.console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def row(self, run: RunId, row: MetricsRow) -> None:
         """Show one report of a run."""
         self.done[run] = row["step"]
         self.bar.update(self.task, completed=sum(self.done.values()))
         if "held_out" in row:
-            self.console.print(f"{run!s:{self.width}}  {_evaluation(row)}", soft_wrap=True)
+            self.say(f"{run!s:{self.width}}  {_evaluation(row)}")
 
 
 def _evaluation(row: MetricsRow) -> str:

@@ -16,6 +16,10 @@ class TrainedWith(NamedTuple):
     """The name of a known data set, or the absolute path of a folder; None in old cards."""
     binarisation: str | None
     episode_length: int
+    split: str | None = None
+    """The split that it was trained on."""
+    checksum: str | None = None
+    """The checksum of its images, where they come from a folder."""
 
     @property
     def dataset(self) -> str:
@@ -61,10 +65,38 @@ def trained_with(card: Mapping[str, object]) -> TrainedWith:
         and isinstance(binarisation, str | None)
         and isinstance(episode_length, int)
     ):
-        return TrainedWith(name, source, binarisation, episode_length)
+        split = str(card.get("trained_on", "")).partition(" ")[0]
+        checksum = card.get("images_checksum")
+        return TrainedWith(
+            name,
+            source,
+            binarisation,
+            episode_length,
+            split=split if split in ("train", "fit") else None,
+            checksum=checksum if isinstance(checksum, str) else None,
+        )
     raise KanervaError(
         "checkpoint",
         expected="a card with dataset, source, binarisation and episode_length",
         got=f"{name!r}, {source!r}, {binarisation!r} and {episode_length!r}",
         fix="Copy the file again, or take an earlier checkpoint.",
     )
+
+
+def say_changes(trained: TrainedWith) -> None:
+    """Say so if the folder of images is not as it was when the model was trained on it."""
+    from kanerva.cli.stderr import say
+    from kanerva.data import load_dataset
+    from kanerva.training.prepare import images_checksum
+
+    if trained.checksum is None or trained.split is None:
+        return
+    binarisation = None if trained.binarisation == "none" else trained.binarisation
+    now = load_dataset(
+        trained.dataset, trained.split, binarisation=binarisation, show_progress=False
+    )
+    if images_checksum(now) != trained.checksum:
+        say(
+            f"note: the images in '{trained.source}' changed since the model was trained on them; "
+            "some that are evaluated here may have been trained on"
+        )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from kanerva.cli.terminal import say
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +52,7 @@ def say_skipped(*found: UserImages | None) -> list[str]:
 
     skipped = sorted({file for images in found if images for file in images.skipped})
     if skipped:
-        print(skipped_in_words("the folders", skipped), file=sys.stderr)
+        say(skipped_in_words("the folders", skipped))
     return skipped
 
 

@@ -1,5 +1,7 @@
 """Models on disk: safetensors with their config in the metadata. Nothing loaded can run code."""
 
+import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, overload
@@ -121,9 +123,9 @@ def find_checkpoint(name: str | Path) -> Path:
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     path = Path(name)
-    if str(name) in SHIPPED and not path.exists():
+    if str(name) in SHIPPED and not os.path.exists(path):
         return SHIPPED_FOLDER / f"{name}.safetensors"
-    if path.is_dir():
+    if os.path.isdir(path):
         checkpoints = sorted(path.glob("checkpoint-*.safetensors"))
         if not checkpoints:
             raise KanervaError(
@@ -133,14 +135,28 @@ def find_checkpoint(name: str | Path) -> Path:
                 fix="Train into this folder first, or name a checkpoint file.",
             )
         return checkpoints[-1]
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise KanervaError(
             "checkpoint",
             expected="a checkpoint file or a run folder",
-            got=f"'{path}'",
+            got=f"'{name}', {_what_is_at(path)}",
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     return path
+
+
+def _what_is_at(path: Path) -> str:
+    """What is at a path where no file is, in words."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        reasons = {
+            errno.ELOOP: "a link that leads back to itself",
+            errno.ENAMETOOLONG: "a name that is too long",
+            errno.EACCES: "in a folder without permission to read",
+        }
+        return reasons.get(error.errno or 0, "nothing there")
+    return "a pipe, a socket or a device"
 
 
 def save_model(path: Path, model: Model, card: Card) -> None:

@@ -1,32 +1,67 @@
-"""Ctrl-C waits until a training step is complete."""
+"""Ctrl-C, SIGTERM and SIGHUP wait until a training step is complete."""
 
 import signal
 import threading
+import time
 from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a polite kill, and a terminal that is closed."""
+SAME_S = 1.0
+"""Signals within this many seconds count as one: a shell and its terminal may both send SIGHUP,
+and torchrun passes on a Ctrl-C that has reached its processes already."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ended the work.
+
+    Args:
+        number: the signal; the process ends with code 128 + number.
+        text: what was kept and how to continue; empty if another process says so.
+        saved: whether the work was saved after the signal.
+
+    """
+
+    def __init__(self, number: int, text: str = "stopped", *, saved: bool = False) -> None:
+        super().__init__(text)
+        self.number = number
+        self.text = text
+        self.saved = saved
 
 
 class Interrupt:
-    """A context in which the first Ctrl-C only sets `pressed`; a second one stops at once.
+    """A context in which the first signal only sets `number`; a later one stops at once.
 
     Without it a KeyboardInterrupt could come in the middle of a step. A checkpoint would then hold
-    neither the state before that step nor the state after it.
+    neither the state before that step nor the state after it. Signals that the caller told this
+    process to ignore stay ignored, for example SIGHUP by `nohup`.
     """
 
     def __init__(self) -> None:
-        self.pressed = False
-        self._before = None
-        self._ours = threading.current_thread() is threading.main_thread()
+        self.number: int | None = None
+        self._time = 0.0
+        self._before: dict[int, signal.Handlers] = {}
+
+    @property
+    def pressed(self) -> bool:
+        """Whether a signal came."""
+        return self.number is not None
 
     def __enter__(self) -> "Interrupt":
-        if self._ours:
-            self._before = signal.signal(signal.SIGINT, self._press)
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                before = signal.getsignal(number)
+                if before not in (signal.SIG_IGN, None):
+                    self._before[number] = before  # pyright: ignore[reportArgumentType]
+                    signal.signal(number, self._press)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._ours:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def _press(self, number: int, frame: FrameType | None) -> None:
-        if self.pressed:
-            raise KeyboardInterrupt
-        self.pressed = True
+        if self.number is None:
+            self.number, self._time = number, time.monotonic()
+        elif time.monotonic() - self._time > SAME_S:
+            raise Stopped(number)

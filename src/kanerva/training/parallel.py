@@ -57,6 +57,21 @@ class Parallel:
         dist.all_reduce(extremes, dist.ReduceOp.MAX)
         return torch.equal(extremes[0], -extremes[1])
 
+    def agree_on(self, signal_number: int | None) -> int | None:
+        """The signal that came to any of the processes, if one did."""
+        if self.world == 1:
+            return signal_number
+        largest = torch.tensor(signal_number or 0, device=self.device)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return int(largest) or None
+
+    def gather(self, tensor: Tensor) -> Tensor:
+        """The tensors of all processes (world, ...), in the order of their ranks, on the CPU."""
+        parts: list[Tensor] = [tensor] * self.world
+        if self.world > 1:
+            dist.all_gather_object(parts, tensor.cpu())
+        return torch.stack([part.cpu() for part in parts])
+
     def close(self) -> None:
         """Leave the group of processes, once nothing uses the model any more.
 

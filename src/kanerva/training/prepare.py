@@ -1,6 +1,8 @@
 """What a training needs before its first step: its data, and a model with initial parameters."""
 
+import hashlib
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -76,6 +78,21 @@ def with_source(config: Config, source: str | None = None) -> Config:
     if name not in DATASETS:
         name = str(absolute(check_path("--data.name", name, what="a folder")))
     return replace(config, data=replace(config.data, name=name))
+
+
+def is_there(config: Config) -> bool:
+    """Whether the data of an experiment is a known data set, or a folder that exists."""
+    return config.data.name in DATASETS or os.path.isdir(config.data.name)
+
+
+def images_checksum(dataset: Dataset) -> str | None:
+    """SHA-256 of the pixels and labels of a user's own folder; None for known data sets."""
+    if dataset.source is None or dataset.source in DATASETS:
+        return None
+    digest = hashlib.sha256(str(tuple(dataset.images.shape)).encode())
+    for tensor in (dataset.images, dataset.labels):
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def check_fits(config: Config, dataset: Dataset) -> None:

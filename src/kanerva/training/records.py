@@ -15,7 +15,8 @@ from kanerva.atomic import write_atomically
 from kanerva.data import Dataset
 from kanerva.evaluation.evaluate import Evaluation
 from kanerva.json_values import in_json
-from kanerva.training.config import Config, ConfigJSON
+from kanerva.training.config import ConfigJSON
+from kanerva.training.settings import Extension, Settings
 from kanerva.training.step import Progress
 
 SCHEMA = 2
@@ -64,6 +65,8 @@ class ModelCard(TypedDict):
     encoding: str
     binarisation: str
     trained_on: str
+    images_checksum: NotRequired[str]
+    """SHA-256 of the images, where they come from a folder of the user's."""
     episode_length: int
     steps: int
     seconds: float
@@ -71,6 +74,9 @@ class ModelCard(TypedDict):
     seed: int
     recipe: NotRequired[str]
     command: NotRequired[str]
+    """The commands that lead to the model."""
+    extended: NotRequired[list[Extension]]
+    """How a run got more steps than it began with."""
     trained_by: NotRequired[str]
     runs_together: NotRequired[int]
     test_bound: NotRequired[float]
@@ -164,9 +170,16 @@ def metrics_row(step: int, seconds: float, progress: Progress) -> MetricsRow:
 
 
 def model_card(
-    config: Config, train_set: Dataset, *, steps: int, seconds: float, device: torch.device
+    settings: Settings,
+    train_set: Dataset,
+    *,
+    checksum: str | None,
+    steps: int,
+    seconds: float,
+    device: torch.device,
 ) -> ModelCard:
-    """What a reader of a model's numbers must know."""
+    """What a reader of a model's numbers must know. `checksum` is that of the images, if known."""
+    config = settings.config
     card = ModelCard(
         dataset=train_set.name,
         encoding=train_set.encoding,
@@ -180,6 +193,14 @@ def model_card(
     )
     if train_set.source is not None:
         card["source"] = train_set.source
+    if checksum is not None:
+        card["images_checksum"] = checksum
+    if settings.recipe is not None:
+        card["recipe"] = settings.recipe
+    if settings.command is not None:
+        card["command"] = settings.command
+    if settings.extended:
+        card["extended"] = list(settings.extended)
     return card
 
 

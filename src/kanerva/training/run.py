@@ -1,23 +1,23 @@
-"""A training run, alone or side by side with others; it can be stopped and resumed.
+"""A training run in its folder; it can be stopped, resumed and extended.
 
 A run that was stopped at a checkpoint goes on to the same numbers as one that was not: parameters,
 Adam's moments, the step counter and the generator are all in the file.
 """
 
 import bisect
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import torch
 
 from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.checkpoint import foreign_file
 from kanerva.models.model import Model
 from kanerva.training.config import Config, config_to_json
-from kanerva.training.interrupt import Interrupt
 from kanerva.training.parallel import Parallel
-from kanerva.training.prepare import Images, new_training, with_source
+from kanerva.training.prepare import Images, images_checksum, is_there, new_training, with_source
 from kanerva.training.records import (
     HeldOutRow,
     MetricsRow,
@@ -26,10 +26,14 @@ from kanerva.training.records import (
     metrics_row,
     model_card,
 )
-from kanerva.training.run_folder import RunFolder
+from kanerva.training.run_folder import Checkpoint, RunFolder
+from kanerva.training.schedule import Schedule
+from kanerva.training.settings import Settings
 
 REPORT_EVERY = 100
 """Steps between two reports."""
+AGREE_EVERY = 10
+"""Steps after which the processes of one training agree whether to stop."""
 
 
 class Run:
@@ -57,15 +61,22 @@ class Run:
         own_stream: bool = False,
     ) -> None:
         config = with_source(config, images.train.source)
-        self.config, self.images, self.device = config, images, parallel.device
+        self.settings = Settings(config=config)
+        self.images, self.parallel, self.device = images, parallel, parallel.device
         self.folder = RunFolder(folder, is_writer=parallel.is_first)
         self.step = new_training(config, images.train, parallel=parallel, own_stream=own_stream)
         steps, every = config.training.steps, config.training.eval_every
         if evaluate_at is None:
             evaluate_at = range(every, steps, every)
         self.evaluate_at = sorted({*evaluate_at, steps})
+        self.images_checksum = images_checksum(images.train)
         self.num_steps_done = 0
         self.seconds = 0.0
+
+    @property
+    def config(self) -> Config:
+        """The experiment."""
+        return self.settings.config
 
     @property
     def model(self) -> Model:
@@ -79,26 +90,43 @@ class Run:
 
     def start(self, recipe: str) -> None:
         """Begin in a fresh folder, and write the settings there."""
-        self.folder.start(recipe, self.config)
+        self.settings = replace(self.settings, recipe=recipe)
+        self.folder.start(self.settings)
 
-    def resume(self) -> None:
-        """Continue from the newest checkpoint of the folder."""
+    def resume(self, *, may_extend: bool = False) -> list[str]:
+        """Continue from the newest whole checkpoint of the folder.
+
+        Args:
+            may_extend: whether this run may have more steps than the one that began there. Its
+                learning rate then goes on where the schedule of all steps is at this step.
+
+        Returns:
+            What the user should know, in sentences.
+
+        """
         saved = self.folder.load()
-        check_same_settings(saved.config, self.config)
+        check_same_settings(saved.config, self.config, may_extend=may_extend)
+        _check_same_images(saved.card, self.card())
         try:
             self.model.load_state_dict(saved.parameters)
-            self.step.load_state(saved.state)
+            is_same_device = self.step.load_state(saved.state)
+        except KanervaError:
+            raise
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise foreign_file(saved.path, " ".join(str(error).split())[:200]) from None
         self.num_steps_done, self.seconds = saved.step, saved.seconds
+        before = self.folder.settings() or Settings(config=saved.config)
+        self.settings = before.at_step(saved.step, self.config)
+        if self.settings != before:
+            self.folder.write_settings(self.settings)
         self.folder.forget_rows_after(saved.step)
-
-    def train(self, report: Callable[[MetricsRow], None]) -> None:
-        """Train to the end. Ctrl-C saves a checkpoint first, after a whole step.
-
-        Reports come at fixed steps, wherever a run was stopped and resumed.
-        """
-        train_side_by_side([self], lambda _, row: report(row))
+        notes = _notes(saved, before, self.settings)
+        if not is_same_device:
+            notes.append(
+                f"the run was on another kind of device before ({saved.card.get('device')}): from "
+                "here on it draws other random numbers than it would have drawn there"
+            )
+        return notes
 
     def warm_up(self) -> None:
         """Make a few steps before the clock starts, so that compiling is not counted."""
@@ -121,25 +149,26 @@ class Run:
     def card(self) -> ModelCard:
         """What a reader of this model's numbers must know."""
         return model_card(
-            self.config,
+            self.settings,
             self.images.train,
+            checksum=self.images_checksum,
             steps=self.num_steps_done,
             seconds=self.seconds,
             device=self.device,
         )
 
-    def _next_milestone(self) -> int:
-        """The next step at which there is something to report, to evaluate or to save."""
-        done, checkpoint_every = self.num_steps_done, self.config.training.checkpoint_every
-        evaluation = self.evaluate_at[bisect.bisect_right(self.evaluate_at, done)]
-        return min(evaluation, _next(done, REPORT_EVERY), _next(done, checkpoint_every))
+    def advance(self, goal: int, stop: Callable[[], bool]) -> None:
+        """Make steps up to a goal or the next milestone; on CUDA this does not wait for them.
 
-    def _advance(self, goal: int, stop: Callable[[], bool]) -> None:
-        """Make steps up to a goal or the next milestone; on CUDA this does not wait for them."""
+        Several processes of one training make only a few steps, and then agree whether to stop.
+        """
         target = min(goal, self._next_milestone())
+        if self.parallel.world > 1:
+            target = min(target, self.num_steps_done + AGREE_EVERY)
+            stop = lambda: False  # noqa: E731
         self.num_steps_done += self.step.run(target - self.num_steps_done, stop=stop)
 
-    def _at_milestone(self, report: Callable[["Run", MetricsRow], None]) -> None:
+    def at_milestone(self, report: Callable[["Run", MetricsRow], None]) -> None:
         """Report, evaluate and save, where this step asks for it."""
         done, training = self.num_steps_done, self.config.training
         evaluates = self.evaluate_at[bisect.bisect_left(self.evaluate_at, done)] == done
@@ -151,6 +180,12 @@ class Run:
             report(self, row)
         if self.is_finished or done % training.checkpoint_every == 0:
             self.save()
+
+    def _next_milestone(self) -> int:
+        """The next step at which there is something to report, to evaluate or to save."""
+        done, checkpoint_every = self.num_steps_done, self.config.training.checkpoint_every
+        evaluation = self.evaluate_at[bisect.bisect_right(self.evaluate_at, done)]
+        return min(evaluation, _next(done, REPORT_EVERY), _next(done, checkpoint_every))
 
     def _evaluate(self) -> HeldOutRow:
         """The bound on the monitored split."""
@@ -164,74 +199,25 @@ class Run:
         return held_out_row(self.config.data.monitor, evaluation)
 
 
-def train_side_by_side(
-    runs: Sequence[Run],
-    report: Callable[[Run, MetricsRow], None],
-    *,
-    limit_s: float = math.inf,
-) -> bool:
-    """Train all runs to their ends on one device, so that all end together.
-
-    Each gets slices of its steps in turn. On CUDA the steps of a slice run at the same time, each
-    run on its own stream. The time of evaluations is not counted as training time.
-
-    Args:
-        runs: the runs, on one device.
-        report: called with a run and its row at every milestone.
-        limit_s: seconds after which all stop, with a checkpoint each.
-
-    Returns:
-        Whether all are finished; if not, the time was up.
-
-    """
-    begin = time.perf_counter()
-    longest = max(run.config.training.steps for run in runs)
-    with Interrupt() as interrupt:
-        for reached in range(REPORT_EVERY, longest + REPORT_EVERY, REPORT_EVERY):
-            share = min(reached / longest, 1.0)
-            goals = {run: round(share * run.config.training.steps) for run in runs}
-            while behind := [run for run in runs if run.num_steps_done < goals[run]]:
-                _advance_all(behind, goals, report, interrupt)
-                out_of_time = time.perf_counter() - begin > limit_s
-                if interrupt.pressed or out_of_time:
-                    for run in runs:
-                        run.save()
-                if interrupt.pressed:
-                    raise KeyboardInterrupt
-                if out_of_time:
-                    return all(run.is_finished for run in runs)
-    return True
-
-
-def _advance_all(
-    runs: Sequence[Run],
-    goals: dict[Run, int],
-    report: Callable[[Run, MetricsRow], None],
-    interrupt: Interrupt,
-) -> None:
-    """One slice of each run, and what its milestone asks for."""
-    start = time.perf_counter()
-    before = {run: run.num_steps_done for run in runs}
-    for run in runs:
-        run._advance(goals[run], stop=lambda: interrupt.pressed)
-    runs[0].step.synchronise()
-    seconds = time.perf_counter() - start
-    for run in runs:
-        run.seconds += seconds
-    for run in runs:
-        if run.num_steps_done > before[run]:
-            run._at_milestone(report)
-
-
-def check_same_settings(there: Config, here: Config) -> None:
+def check_same_settings(there: Config, here: Config, *, may_extend: bool = False) -> None:
     """Refuse to continue a run with other settings."""
     there = with_source(there)  # version 0.1 wrote relative paths
+    if may_extend and not is_there(there):  # the images were moved; they are compared later
+        there = replace(there, data=replace(there.data, name=here.data.name))
+    if may_extend and there.training.steps < here.training.steps:
+        there = replace(there, training=replace(there.training, steps=here.training.steps))
     if there != here:
+        fix = "Leave the settings as they were, or name another folder with --out."
+        if may_extend:
+            fix = (
+                "Leave these flags out: the run keeps its settings. Only more --training.steps, "
+                "--device and --data-folder may change."
+            )
         raise KanervaError(
             "run folder",
             expected="the same settings as the run that began there",
             got=_difference(there, here),
-            fix="Leave the settings as they were, or name another folder with --out.",
+            fix=fix,
         )
 
 
@@ -243,6 +229,40 @@ def _difference(there: Config, here: Config) -> str:
         for name in {**old[part], **new[part]}
         if old[part].get(name) != new[part].get(name)
     )
+
+
+def _check_same_images(there: Mapping[str, object], here: ModelCard) -> None:
+    """Refuse to continue with other images. Cards of version 0.1 may not say what these were."""
+    for key in ("trained_on", "images_checksum"):
+        old, new = there.get(key), here.get(key)
+        if old is not None and new is not None and old != new:
+            raise KanervaError(
+                "data",
+                expected=f"the images that the run began with, {there.get('trained_on')}",
+                got=f"others, {here['trained_on']}, in {here.get('source')}",
+                fix="Put the images back as they were, or start a new run in another folder.",
+            )
+
+
+def _notes(saved: Checkpoint, before: Settings, after: Settings) -> list[str]:
+    """What a user should know about a run that continues, in sentences."""
+    notes = [
+        f"a checkpoint is damaged ({what}); continuing from {saved.path.name}"
+        for what in saved.damaged
+    ]
+    steps = [settings.config.training.steps for settings in (before, after)]
+    if steps[1] > steps[0]:
+        count = torch.tensor(float(saved.step))
+        rates = [
+            Schedule.of(settings.config.training, torch.device("cpu")).learning_rate(count).item()
+            for settings in (before, after)
+        ]
+        notes.append(
+            f"extended from {steps[0]:,} to {steps[1]:,} steps: the learning rate, which was at "
+            f"{rates[0]:.2g}, goes on at {rates[1]:.2g} and falls to 0 at the new end. A run "
+            "that has all these steps from its beginning ends elsewhere."
+        )
+    return notes
 
 
 def _next(step: int, every: int) -> int:

@@ -11,14 +11,11 @@ from torch import Tensor
 
 from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
-from kanerva.models.checkpoint import (
-    find_checkpoint,
-    foreign_file,
-    read_checkpoint,
-    save_checkpoint,
-)
+from kanerva.models.checkpoint import foreign_file, read_checkpoint, save_checkpoint
+from kanerva.tensor_file import DamagedFileError, Metadata
 from kanerva.training.config import Config, config_from_json, config_to_json
 from kanerva.training.records import MetricsRow, ModelCard
+from kanerva.training.settings import SETTINGS, Settings, read_settings, settings_to_json
 
 KEPT_CHECKPOINTS = 2
 STATE = "training."
@@ -33,8 +30,11 @@ class Checkpoint(NamedTuple):
     state: dict[str, Tensor]
     """What `TrainingStep.load_state` needs."""
     config: Config
+    card: Mapping[str, object]
     step: int
     seconds: float
+    damaged: tuple[str, ...]
+    """Newer checkpoints that could not be read, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -50,38 +50,30 @@ class RunFolder:
         """The file with one row for each evaluation."""
         return self.path / "metrics.jsonl"
 
-    @property
-    def settings(self) -> Path:
-        """The file with the recipe's name and the config."""
-        return self.path / "config.json"
-
-    def has_checkpoint(self) -> bool:
-        """Whether a run can be resumed here."""
-        return any(self.path.glob("checkpoint-*.safetensors"))
+    def checkpoints(self) -> list[Path]:
+        """The checkpoints, oldest first."""
+        return sorted(self.path.glob("checkpoint-*.safetensors"))
 
     def leftovers(self) -> list[str]:
         """Names of files of a run that are here."""
-        return [path.name for path in (self.settings, self.metrics) if path.exists()]
+        return [name for name in (SETTINGS, self.metrics.name) if (self.path / name).exists()]
 
-    def start(self, recipe: str, config: Config) -> None:
+    def start(self, settings: Settings) -> None:
         """Begin a run: write its settings, and remove the rows of one that left no checkpoint."""
         if self.is_writer:
             self.path.mkdir(parents=True, exist_ok=True)
             self.metrics.unlink(missing_ok=True)
-            settings = {"recipe": recipe, **config_to_json(config)}
-            write_atomically(self.settings, json.dumps(settings, indent=2).encode())
+            self.write_settings(settings)
 
-    def config(self) -> Config:
-        """The config of the run that began here."""
-        try:
-            return config_from_json(json.loads(self.settings.read_text()))
-        except (OSError, ValueError, TypeError) as error:
-            raise KanervaError(
-                "run folder",
-                expected="config.json as kanerva writes it",
-                got=f"'{self.settings}': {error}",
-                fix="Copy it from a checkpoint's run again, or name another folder with --out.",
-            ) from None
+    def settings(self) -> Settings | None:
+        """The settings of the run that began here, if they are here."""
+        return read_settings(self.path) if (self.path / SETTINGS).exists() else None
+
+    def write_settings(self, settings: Settings) -> None:
+        """Write config.json."""
+        if self.is_writer:
+            contents = json.dumps(settings_to_json(settings), indent=2)
+            write_atomically(self.path / SETTINGS, contents.encode())
 
     # -- metrics ---------------------------------------------------------------------------------
 
@@ -92,9 +84,10 @@ class RunFolder:
                 file.write(json.dumps(row) + "\n")
 
     def rows(self) -> list[MetricsRow]:
-        """All rows of metrics.jsonl, in the order of their steps."""
+        """All whole rows of metrics.jsonl, in the order of their steps."""
         lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
-        return [cast(MetricsRow, json.loads(line)) for line in lines]
+        whole = (line for line in lines if _step_of(line) < math.inf)
+        return [cast(MetricsRow, json.loads(line)) for line in whole]
 
     def forget_rows_after(self, step: int) -> None:
         """Remove the rows of steps that will be made again."""
@@ -128,13 +121,39 @@ class RunFolder:
             step=step,
             seconds=seconds,
         )
-        for old in sorted(self.path.glob("checkpoint-*.safetensors"))[:-KEPT_CHECKPOINTS]:
+        for old in self.checkpoints()[:-KEPT_CHECKPOINTS]:
             old.unlink()
 
     def load(self) -> Checkpoint:
-        """The newest checkpoint."""
-        path = find_checkpoint(self.path)
-        tensors, metadata = read_checkpoint(path)
+        """The newest checkpoint that is whole. Damaged ones get another name."""
+        damaged: dict[Path, str] = {}
+        for path in reversed(self.checkpoints()):
+            try:
+                tensors, metadata = read_checkpoint(path)
+            except DamagedFileError as error:
+                damaged[path] = error.got
+                continue
+            checkpoint = self._checkpoint(path, tensors, metadata, tuple(damaged.values()))
+            for broken in damaged:
+                if self.is_writer:
+                    broken.rename(broken.with_name(f"damaged-{broken.name}"))
+            return checkpoint
+        raise KanervaError(
+            "run folder",
+            expected="a folder with a whole checkpoint",
+            got="; ".join(damaged.values()) or f"'{self.path}', which has none",
+            fix="Copy the folder again, or start a new run in another one."
+            if damaged
+            else "Leave --resume out to start a new run.",
+        )
+
+    def _checkpoint(
+        self,
+        path: Path,
+        tensors: dict[str, Tensor],
+        metadata: Metadata,
+        damaged: tuple[str, ...],
+    ) -> Checkpoint:
         state = {
             name.removeprefix(STATE): tensors.pop(name)
             for name in list(tensors)
@@ -148,12 +167,23 @@ class RunFolder:
                 fix="Name another folder with --out: a model alone cannot be trained further.",
             )
         config, step, seconds = (metadata.get(name) for name in ("config", "step", "seconds"))
+        card = metadata.get("card", {})
+        assert isinstance(card, dict)
         if not isinstance(config, dict) or not isinstance(step, int):
             raise foreign_file(path, "no config, or no step")
         if not isinstance(seconds, int | float):
             raise foreign_file(path, "no time")
         _check_order_of_parameters(config)
-        return Checkpoint(path, tensors, state, config_from_json(config), step, float(seconds))
+        return Checkpoint(
+            path=path,
+            parameters=tensors,
+            state=state,
+            config=config_from_json(config),
+            card=card,
+            step=step,
+            seconds=float(seconds),
+            damaged=damaged,
+        )
 
 
 def _check_order_of_parameters(config: dict[str, object]) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
 from kanerva.data.damage import DamageNoise, any_damage
+from kanerva.errors import KanervaError
 from kanerva.models.bound import Bound
 from kanerva.models.model import Model, Noise
 from kanerva.training.adam import Adam, update
@@ -17,6 +18,8 @@ from kanerva.training.flat import FlatParameters
 from kanerva.training.parallel import Parallel
 from kanerva.training.schedule import Schedule
 
+GENERATOR_BYTES = {"cpu": 5056, "cuda": 16}
+"""How long the state of a random generator is on each kind of device."""
 METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped")
 
 
@@ -68,6 +71,7 @@ class TrainingStep:
         self.config = config
         self.device = device
         self.flat = FlatParameters(list(model.parameters()))
+        self.parallel = parallel
         self.alone = parallel.world == 1
         self.module: nn.Module = parallel.wrap(model)
         self.adam = Adam.of(self.flat.vector)
@@ -137,22 +141,51 @@ class TrainingStep:
         return Progress(*(value / max(count, 1) for value in sums))
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a resumed run needs besides the parameters."""
+        """Everything that a resumed run needs besides the parameters.
+
+        Each process has random numbers of its own. With several, "generator" has a row for each.
+        """
         return {
             "count": self.count,
             "sums": self.sums,
-            "generator": self.generator.get_state(),
+            "generator": self.parallel.gather(self.generator.get_state()).squeeze(0),
             "adam.mean": self.adam.mean,
             "adam.square": self.adam.square,
         }
 
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from `state`. The model's parameters have been loaded before."""
+    def load_state(self, state: Mapping[str, Tensor]) -> bool:
+        """Continue from `state`. The model's parameters have been loaded before.
+
+        Returns:
+            Whether the random numbers continue, too. On another kind of device they cannot.
+
+        """
         self.count.copy_(state["count"])
         self.sums.copy_(state["sums"])
-        self.generator.set_state(state["generator"].cpu())
         self.adam.mean.copy_(state["adam.mean"])
         self.adam.square.copy_(state["adam.square"])
+        generator = self._own_generator(state["generator"].cpu())
+        if generator.numel() == GENERATOR_BYTES["cpu" if self.device.type == "cuda" else "cuda"]:
+            seed = self.config.seed * 1009 + self.parallel.rank
+            self.generator.manual_seed(seed + (int(self.count) + 1) * 2**33)
+            return False
+        self.generator.set_state(generator)
+        return True
+
+    def _own_generator(self, states: Tensor) -> Tensor:
+        """The state of this process's generator."""
+        states = states.view(-1, states.shape[-1])
+        world = self.parallel.world
+        if len(states) != world:
+            raise KanervaError(
+                "run folder",
+                expected=f"a run that {_processes(world)} trained, as many as there are now",
+                got=f"one that {_processes(len(states))} trained",
+                fix=f"Start it with torchrun --nproc-per-node {len(states)}."
+                if len(states) > 1
+                else "Start it without torchrun.",
+            )
+        return states[self.parallel.rank].clone()  # set_state does not look at offsets
 
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
@@ -219,3 +252,7 @@ def finish(
     skipped = (~norm.isfinite()).float()
     row = torch.cat([terms, torch.stack([norm, skipped, torch.ones_like(norm)])])
     sums.add_(row.nan_to_num(0, 0, 0))
+
+
+def _processes(number: int) -> str:
+    return "one process" if number == 1 else f"{number} processes"

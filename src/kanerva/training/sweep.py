@@ -14,13 +14,15 @@ from typing import NamedTuple, Protocol
 import torch
 
 from kanerva.errors import KanervaError
+from kanerva.training.interrupt import Stopped
 from kanerva.training.lock import locked
 from kanerva.training.measure import measure_sweep
 from kanerva.training.parallel import Parallel
 from kanerva.training.plan import Plan, RunId
 from kanerva.training.prepare import Images, check_fits, load_images, load_split
 from kanerva.training.records import MetricsRow, SweepRecord, write_record
-from kanerva.training.run import Run, check_same_settings, train_side_by_side
+from kanerva.training.run import Run, check_same_settings
+from kanerva.training.side_by_side import train_side_by_side
 from kanerva.training.timing import measure_timings
 
 
@@ -86,9 +88,14 @@ def run_sweep(
         timings = measure_timings(plan, images, parallel=parallel, path=timings_file)
         _warm_up(runs, display)
         names = {run: id for id, run in runs.items()}
-        is_finished = train_side_by_side(
-            list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
-        )
+        try:
+            is_finished = train_side_by_side(
+                list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
+            )
+        except Stopped as stop:
+            kept = "all runs are saved" if stop.saved else "checkpoints from before the signal are"
+            text = f"stopped; {kept} in '{out}', and the same command continues"
+            raise Stopped(stop.number, text) from None
         display.say("measuring")
         record = measure_sweep(
             plan, runs, out=out, command=command, report_set=report_set, timings=timings
@@ -111,7 +118,7 @@ def _open_runs(plan: Plan, out: Path, images: Images, parallel: Parallel) -> dic
             evaluate_at=plan.evaluation_steps(planned.config),
             own_stream=True,
         )
-        if run.folder.has_checkpoint():
+        if run.folder.checkpoints():
             run.resume()
         else:
             _check_unfinished(run)
@@ -122,9 +129,9 @@ def _open_runs(plan: Plan, out: Path, images: Images, parallel: Parallel) -> dic
 
 def _check_unfinished(run: Run) -> None:
     """Refuse a folder with files of something else than this run before its first checkpoint."""
-    left = run.folder.leftovers()
-    if run.folder.settings.name in left:
-        check_same_settings(run.folder.config(), run.config)
+    left, settings = run.folder.leftovers(), run.folder.settings()
+    if settings is not None:
+        check_same_settings(settings.config, run.config)
     elif left:
         raise KanervaError(
             "--out",

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import os
 import sys
 
 PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
@@ -17,6 +18,16 @@ def print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="kanerva.plain")
+
+
+def say(text: str) -> None:
+    """Print one line on stderr. Where nobody can read it, nothing is lost by that."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # a full disk: Python would try once more at its end, and fail
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

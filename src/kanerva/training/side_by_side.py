@@ -1,0 +1,68 @@
+"""Trains one run, or several side by side on one device, and keeps their work at a signal."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from kanerva.training.interrupt import Interrupt, Stopped
+from kanerva.training.records import MetricsRow
+from kanerva.training.run import REPORT_EVERY, Run
+
+Report = Callable[[Run, MetricsRow], None]
+
+
+def train_side_by_side(runs: Sequence[Run], report: Report, *, limit_s: float = math.inf) -> bool:
+    """Train all runs to their ends on one device, so that all end together.
+
+    Each gets slices of its steps in turn. On CUDA the steps of a slice run at the same time, each
+    run on its own stream. The time of evaluations is not counted as training time.
+
+    Reports come at fixed steps, wherever a run was stopped and resumed.
+
+    Args:
+        runs: the runs, on one device.
+        report: called with a run and its row at every milestone.
+        limit_s: seconds after which all stop, with a checkpoint each.
+
+    Returns:
+        Whether all are finished; if not, the time was up.
+
+    Raises:
+        Stopped: a signal came; every run was saved after a whole step.
+
+    """
+    begin = time.perf_counter()
+    longest = max(run.config.training.steps for run in runs)
+    with Interrupt() as interrupt:
+        for reached in range(REPORT_EVERY, longest + REPORT_EVERY, REPORT_EVERY):
+            share = min(reached / longest, 1.0)
+            goals = {run: round(share * run.config.training.steps) for run in runs}
+            while behind := [run for run in runs if run.num_steps_done < goals[run]]:
+                _advance_all(behind, goals, report, interrupt)
+                number = runs[0].parallel.agree_on(interrupt.number)
+                out_of_time = time.perf_counter() - begin > limit_s
+                if number or out_of_time:
+                    for run in runs:
+                        run.save()
+                if number:
+                    raise Stopped(number, saved=True)
+                if out_of_time:
+                    return all(run.is_finished for run in runs)
+    return True
+
+
+def _advance_all(
+    runs: Sequence[Run], goals: dict[Run, int], report: Report, interrupt: Interrupt
+) -> None:
+    """One slice of each run, and what its milestone asks for."""
+    start = time.perf_counter()
+    before = {run: run.num_steps_done for run in runs}
+    for run in runs:
+        run.advance(goals[run], stop=lambda: interrupt.pressed)
+    runs[0].step.synchronise()
+    seconds = time.perf_counter() - start
+    for run in runs:
+        run.seconds += seconds
+    for run in runs:
+        if run.num_steps_done > before[run]:
+            run.at_milestone(report)
