@@ -81,3 +81,12 @@ def test_nobody_reads_the_messages(tmp_path, where):
         done = subprocess.run(["bash", "-c", f"exec {command} {where}"], cwd=tmp_path, timeout=60)
         assert done.returncode == code
     assert (tmp_path / "runs/generate.png").exists()
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "-5", "many", "99999"])
+def test_terminals_of_any_width(columns):
+    """tyro hangs in a terminal of one column."""
+    for args in (("denoise", "--help"), ("--help",), ("data", "list")):
+        done = run(*args, COLUMNS=columns)
+        assert done.returncode == 0, done.stderr
+        assert b"folder" in done.stdout or b"figures" in done.stdout

@@ -3,10 +3,14 @@
 import codecs
 import io
 import os
+import shutil
 import sys
 
 PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
 """Characters that we print ourselves, and what a terminal that does not know them shows."""
+
+MIN_COLUMNS = 60
+"""The narrowest lines that we lay out."""
 
 
 def print_anything() -> None:
@@ -18,6 +22,12 @@ def print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="kanerva.plain")
+
+
+def widen() -> None:
+    """Let narrow terminals break our lines: tyro hangs in one column, and rich prints nothing."""
+    if shutil.get_terminal_size().columns < MIN_COLUMNS or os.environ.get("COLUMNS") == "0":
+        os.environ["COLUMNS"] = str(MIN_COLUMNS)
 
 
 def say(text: str) -> None:
