@@ -90,3 +90,14 @@ def test_terminals_of_any_width(columns):
         done = run(*args, COLUMNS=columns)
         assert done.returncode == 0, done.stderr
         assert b"folder" in done.stdout or b"figures" in done.stdout
+
+
+def test_warnings_are_one_line(drawings, tmp_path):
+    """Python would print the file and the line of our code that warns."""
+    (drawings / "Thumbs.db").write_bytes(b"not an image")
+    words = ("--dataset", drawings, "--episodes", "1", "--episode-length", "2")
+    done = run("denoise", "omniglot", *words, cwd=tmp_path)
+    (drawings / "Thumbs.db").unlink()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(b"kanerva: skipped 1 file")
+    assert done.stderr.count(b"\n") == 1

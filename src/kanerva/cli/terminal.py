@@ -5,6 +5,9 @@ import io
 import os
 import shutil
 import sys
+import warnings
+
+from kanerva.errors import printable
 
 PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
 """Characters that we print ourselves, and what a terminal that does not know them shows."""
@@ -16,8 +19,9 @@ MIN_COLUMNS = 60
 def print_anything() -> None:
     """Let stdout and stderr print every character; unknown ones become plain ones or escapes.
 
-    Names of files have any characters, and even bytes that are no text.
+    Names of files have any characters, and even bytes that are no text. Warnings are one line.
     """
+    warnings.formatwarning = _one_line
     codecs.register_error("kanerva.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -38,6 +42,11 @@ def say(text: str) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stderr.fileno())
         os.close(nowhere)
+
+
+def _one_line(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning for a user, to whom the place in our code says nothing."""
+    return f"kanerva: {printable(str(message))}\n"
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
