@@ -81,3 +81,23 @@ def test_nobody_reads_the_messages(tmp_path, where):
         done = subprocess.run(["bash", "-c", f"exec {command} {where}"], cwd=tmp_path, timeout=60)
         assert done.returncode == code
     assert (tmp_path / "runs/generate.png").exists()
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "-5", "many", "99999"])
+def test_terminals_of_any_width(columns):
+    """tyro hangs in a terminal of one column."""
+    for args in (("denoise", "--help"), ("--help",), ("data", "list")):
+        done = run(*args, COLUMNS=columns)
+        assert done.returncode == 0, done.stderr
+        assert b"folder" in done.stdout or b"figures" in done.stdout
+
+
+def test_warnings_are_one_line(drawings, tmp_path):
+    """Python would print the file and the line of our code that warns."""
+    (drawings / "Thumbs.db").write_bytes(b"not an image")
+    words = ("--dataset", drawings, "--episodes", "1", "--episode-length", "2")
+    done = run("denoise", "omniglot", *words, cwd=tmp_path)
+    (drawings / "Thumbs.db").unlink()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(b"kanerva: skipped 1 file")
+    assert done.stderr.count(b"\n") == 1

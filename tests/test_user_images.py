@@ -127,6 +127,18 @@ def test_an_empty_memory_is_the_prior_and_says_so(tmp_path):
         (("denoise", "omniglot-vae", "--memory", "DRAWINGS"), "VAE"),
         (("denoise", "omniglott", "--memory", "DRAWINGS"), "omniglot"),
         (("generate", "omniglot", "--num", "0"), "--num"),
+        (("generate", "omniglot", "--num", "9" * 30), "--num"),
+        (("generate", "omniglot", "--readings", "9" * 30), "--readings"),
+        (("denoise", "omniglot", "--memory", "DRAWINGS", "--readings", "9" * 30), "--readings"),
+        (("denoise", "omniglot", "--episodes", "9" * 30), "--episodes"),
+        (("denoise", "omniglot", "--episode-length", "9" * 30), "--episode-length"),
+        (
+            (
+                *("interpolate", "omniglot", "--memory", "DRAWINGS", "--steps", "9" * 30),
+                *("--start", "DRAWINGS/00.png", "--end", "DRAWINGS/01.png"),
+            ),
+            "--steps",
+        ),
         (("generate", "omniglot", "--readings", "-1"), "--readings"),
         (("interpolate", "omniglot", "--memory", "DRAWINGS", "--start", "x.png"), "--end"),
         (

@@ -24,7 +24,7 @@ from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
 from kanerva.cli.sweep import sweep
-from kanerva.cli.terminal import print_anything, say
+from kanerva.cli.terminal import print_anything, say, widen
 from kanerva.cli.train_arguments import parse_train
 from kanerva.cli.words import (
     check_once,
@@ -60,6 +60,7 @@ ABOUT = (
 def parse(args: Sequence[str]) -> Callable[[], None]:
     """The call that the words ask for. A mistake in them ends with one line and exit code 2."""
     print_anything()
+    widen()
     complaint = io.StringIO()
     wants_help = not {"-h", "--help"}.isdisjoint(args)
     try:

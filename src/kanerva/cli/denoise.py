@@ -56,12 +56,17 @@ def denoise(
 
     """
     from kanerva.checks import check_integer
-    from kanerva.cli.options import check_seed
+    from kanerva.cli.options import MAX_READINGS, check_seed
     from kanerva.cli.repair import Repair, repair
     from kanerva.json_values import in_json
 
     check_seed(seed)
-    check_integer("--readings", readings, fix="6 is a good start; the paper reads up to 10 times.")
+    check_integer(
+        "--readings",
+        readings,
+        at_most=MAX_READINGS,
+        fix="6 is a good start; the paper reads up to 10 times.",
+    )
     if memory:
         _refuse_with_memory("--episodes", episodes)
         _refuse_with_memory("--episode-length", episode_length)
@@ -121,7 +126,7 @@ def _measure(
 ) -> tuple[dict[str, object], list[str]]:
     """Write test episodes, damage them, read them, measure the errors."""
     from kanerva.checks import check_integer
-    from kanerva.cli.options import choose_device
+    from kanerva.cli.options import MAX_EPISODES, MAX_IMAGES, choose_device
     from kanerva.cli.trained_with import trained_with
     from kanerva.data import load_dataset
     from kanerva.evaluation.denoise import measure_denoising
@@ -129,9 +134,14 @@ def _measure(
     from kanerva.models.checkpoint import load_memory_model
 
     check_integer(
-        "--episodes", options.num_episodes, fix="100 is enough for two digits of the error."
+        "--episodes",
+        options.num_episodes,
+        at_most=MAX_EPISODES,
+        fix="100 is enough for two digits of the error.",
     )
-    check_integer("--episode-length", options.episode_length, fix="The paper uses 32.")
+    check_integer(
+        "--episode-length", options.episode_length, at_most=MAX_IMAGES, fix="The paper uses 32."
+    )
     model, card = load_memory_model(options.checkpoint, device=choose_device(device))
     images = load_dataset(
         dataset or trained_with(card).dataset,

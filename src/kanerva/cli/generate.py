@@ -39,7 +39,7 @@ def generate(
     import torch
 
     from kanerva.checks import check_integer
-    from kanerva.cli.options import check_seed, choose_device
+    from kanerva.cli.options import MAX_IMAGES, MAX_READINGS, check_seed, choose_device
     from kanerva.cli.outputs import check_picture_file, say_saved
     from kanerva.cli.terminal import say
     from kanerva.cli.user_images import save_picture, say_skipped, write_user_images
@@ -47,9 +47,13 @@ def generate(
     from kanerva.models.checkpoint import load_memory_model
 
     check_seed(seed)
-    check_integer("--num", num, fix="Say how many images to make, for example 16.")
+    check_integer("--num", num, at_most=MAX_IMAGES, fix="16 is a good start.")
     check_integer(
-        "--readings", readings, at_least=0, fix="8 is a good start; 0 shows the first images."
+        "--readings",
+        readings,
+        at_least=0,
+        at_most=MAX_READINGS,
+        fix="8 is a good start; 0 shows the first images.",
     )
     inputs = memory or ()
     picture = out or Path("runs/generate.png")

@@ -34,13 +34,19 @@ def interpolate(
 
     """
     from kanerva.checks import check_integer
-    from kanerva.cli.options import choose_device
+    from kanerva.cli.options import MAX_IMAGES, choose_device
     from kanerva.cli.outputs import check_picture_file, say_saved
     from kanerva.cli.user_images import read_user_images, save_picture, say_skipped
     from kanerva.errors import KanervaError, printable
     from kanerva.models.checkpoint import load_memory_model
 
-    check_integer("--steps", steps, at_least=2, fix="The two ends count: 10 is a good start.")
+    check_integer(
+        "--steps",
+        steps,
+        at_least=2,
+        at_most=MAX_IMAGES,
+        fix="The two ends count: 10 is a good start.",
+    )
     inputs = (*memory, start, end)
     picture = out or Path("runs/interpolate.png")
     check_picture_file("--out", picture, inputs=inputs, overwrite=overwrite or out is None)

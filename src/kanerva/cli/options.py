@@ -9,6 +9,12 @@ Damage = Literal["block12", "erase12", "salt", "half", "none"]
 """The same words as `kanerva.data.damage.Damage`, which cannot be imported without torch."""
 
 
+MAX_READINGS = 1000
+MAX_IMAGES = 10_000
+"""The most images that a command makes, and the most items of an episode."""
+MAX_EPISODES = 1_000_000
+
+
 def check_seed(seed: int) -> None:
     """Refuse what cannot be the seed of a random generator."""
     check_integer(

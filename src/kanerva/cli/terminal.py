@@ -3,21 +3,35 @@
 import codecs
 import io
 import os
+import shutil
 import sys
+import warnings
+
+from kanerva.errors import printable
 
 PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
 """Characters that we print ourselves, and what a terminal that does not know them shows."""
+
+MIN_COLUMNS = 60
+"""The narrowest lines that we lay out."""
 
 
 def print_anything() -> None:
     """Let stdout and stderr print every character; unknown ones become plain ones or escapes.
 
-    Names of files have any characters, and even bytes that are no text.
+    Names of files have any characters, and even bytes that are no text. Warnings are one line.
     """
+    warnings.formatwarning = _one_line
     codecs.register_error("kanerva.plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="kanerva.plain")
+
+
+def widen() -> None:
+    """Let narrow terminals break our lines: tyro hangs in one column, and rich prints nothing."""
+    if shutil.get_terminal_size().columns < MIN_COLUMNS or os.environ.get("COLUMNS") == "0":
+        os.environ["COLUMNS"] = str(MIN_COLUMNS)
 
 
 def say(text: str) -> None:
@@ -28,6 +42,11 @@ def say(text: str) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stderr.fileno())
         os.close(nowhere)
+
+
+def _one_line(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning for a user, to whom the place in our code says nothing."""
+    return f"kanerva: {printable(str(message))}\n"
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
