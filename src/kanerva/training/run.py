@@ -16,6 +16,7 @@ from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.checkpoint import foreign_file
 from kanerva.models.model import Model
 from kanerva.training.config import Config, config_to_json
+from kanerva.training.diverged import DivergedError, SkipCounter
 from kanerva.training.parallel import Parallel
 from kanerva.training.prepare import Images, images_checksum, is_there, new_training, with_source
 from kanerva.training.records import (
@@ -70,6 +71,8 @@ class Run:
             evaluate_at = range(every, steps, every)
         self.evaluate_at = sorted({*evaluate_at, steps})
         self.images_checksum = images_checksum(images.train)
+        self.skips = SkipCounter(0)
+        self.diverged: DivergedError | None = None
         self.num_steps_done = 0
         self.seconds = 0.0
 
@@ -115,6 +118,7 @@ class Run:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise foreign_file(saved.path, " ".join(str(error).split())[:200]) from None
         self.num_steps_done, self.seconds = saved.step, saved.seconds
+        self.skips = SkipCounter(saved.step)
         before = self.folder.settings() or Settings(config=saved.config)
         self.settings = before.at_step(saved.step, self.config)
         if self.settings != before:
@@ -166,14 +170,24 @@ class Run:
         if self.parallel.world > 1:
             target = min(target, self.num_steps_done + AGREE_EVERY)
             stop = lambda: False  # noqa: E731
-        self.num_steps_done += self.step.run(target - self.num_steps_done, stop=stop)
+        try:
+            self.num_steps_done += self.step.run(target - self.num_steps_done, stop=stop)
+        except KanervaError as error:
+            step = int(self.step.count)
+            if step == 0:  # the initial parameters cannot have diverged
+                raise
+            raise self._has_diverged(step, error) from None
 
     def at_milestone(self, report: Callable[["Run", MetricsRow], None]) -> None:
         """Report, evaluate and save, where this step asks for it."""
         done, training = self.num_steps_done, self.config.training
         evaluates = self.evaluate_at[bisect.bisect_left(self.evaluate_at, done)] == done
         if evaluates or done % REPORT_EVERY == 0:
-            row = metrics_row(done, self.seconds, self.step.progress())
+            progress = self.step.progress()
+            row = metrics_row(done, self.seconds, progress)
+            if self.skips.note(done, skipped=progress.skipped):
+                reason = f"{self.skips.num_skipped} steps in a row had no finite gradient"
+                raise DivergedError(self.config.training, step=done, reason=reason)
             if evaluates:
                 row["held_out"] = self._evaluate()
                 self.folder.append(row)
@@ -190,13 +204,21 @@ class Run:
     def _evaluate(self) -> HeldOutRow:
         """The bound on the monitored split."""
         self.step.use_precision()
-        evaluation = evaluate(
-            self.model,
-            self.images.monitor,
-            num_episodes=self.config.training.eval_episodes,
-            episode_length=self.config.data.episode_length,
-        )
+        try:
+            evaluation = evaluate(
+                self.model,
+                self.images.monitor,
+                num_episodes=self.config.training.eval_episodes,
+                episode_length=self.config.data.episode_length,
+            )
+        except KanervaError as error:
+            raise self._has_diverged(self.num_steps_done, error) from None
         return held_out_row(self.config.data.monitor, evaluation)
+
+    def _has_diverged(self, step: int, error: KanervaError) -> DivergedError:
+        """The error for numbers that the memory's algebra refuses."""
+        reason = f"{error.argument}: {error.got}"
+        return DivergedError(self.config.training, step=step, reason=reason)
 
 
 def check_same_settings(there: Config, here: Config, *, may_extend: bool = False) -> None:

@@ -90,7 +90,10 @@ def run_sweep(
         names = {run: id for id, run in runs.items()}
         try:
             is_finished = train_side_by_side(
-                list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
+                list(runs.values()),
+                lambda run, row: display.row(names[run], row),
+                limit_s=limit_s,
+                on_diverged=lambda run, error: display.say(f"{names[run]}: {error}"),
             )
         except Stopped as stop:
             kept = "all runs are saved" if stop.saved else "checkpoints from before the signal are"
