@@ -144,8 +144,10 @@ def saved(config: Config, folder: Path) -> object:
 
 
 def compiled(config: Config, folder: Path) -> object:
-    """Whether torch.compile makes the step."""
-    return training(config).objective is not objective
+    """Whether torch.compile makes the first step."""
+    step = training(config)
+    step.compile_if_due()
+    return step.objective is not objective
 
 
 def run_folder(config: Config, folder: Path) -> Path:
@@ -204,6 +206,7 @@ CHECKS = {
     "training.checkpoint_every": Check(to(2), saved),
     "training.precision": Check(to("bfloat16"), after_two_steps),
     "training.compile": Check(to(True), compiled),
+    "training.compile_from": Check(to(1), compiled, {"training.compile": True}),
 }
 
 

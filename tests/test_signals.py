@@ -14,7 +14,7 @@ import pytest
 from kanerva.tensor_file import read_tensor_file
 from processes import Process, Start, newest, starting, wait_for, wait_for_progress, wait_until
 from small_runs import SMALL_FLAGS
-from test_sweep import command
+from test_sweep_cli import command
 
 RARE = ("--training.steps", "1000000", "--training.checkpoint-every", "500000", "--device", "cpu")
 """A run that saves nothing by itself."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from kanerva.cli.stderr import say, silence
+from kanerva.training.gpu_start import start_driver
 from kanerva.training.interrupt import Stopped
 
 
@@ -34,6 +35,8 @@ def main(args: Sequence[str] | None = None) -> None:
         silence(sys.stdout)
         say(f"kanerva: {error}")
         sys.exit(2)
+    if getattr(command, "keywords", {}).get("device", "cpu") != "cpu":
+        start_driver()  # while torch is loading
     import torch  # noqa: F401  every command needs it; importing it swallows interrupts
 
     if signal.getsignal(signal.SIGINT) is _leave:

@@ -118,8 +118,15 @@ class _Writer(Protocol):
 
 
 def _tensorboard(folder: Path) -> _Writer:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder))
+
+
+def check_tensorboard() -> None:
+    """Refuse --tensorboard where TensorBoard is not installed."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard import SummaryWriter  # noqa: F401
     except ImportError:
         raise KanervaError(
             "--tensorboard",
@@ -127,4 +134,3 @@ def _tensorboard(folder: Path) -> _Writer:
             got="none",
             fix="Install it: pip install 'kanerva[tracking]'. metrics.jsonl is written anyway.",
         ) from None
-    return SummaryWriter(str(folder))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
+from kanerva.json_values import in_json
 from kanerva.models.checkpoint import foreign_file, read_checkpoint, save_checkpoint
 from kanerva.tensor_file import DamagedFileError, Metadata
 from kanerva.training.config import Config, config_from_json, config_to_json
@@ -81,7 +82,7 @@ class RunFolder:
         """Add a row to metrics.jsonl."""
         if self.is_writer:
             with self.metrics.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json.dumps(in_json(row)) + "\n")
 
     def rows(self) -> list[MetricsRow]:
         """All whole rows of metrics.jsonl, in the order of their steps."""

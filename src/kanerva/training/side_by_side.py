@@ -48,7 +48,9 @@ def train_side_by_side(
             share = min(reached / longest, 1.0)
             goals = {run: round(share * run.config.training.steps) for run in runs}
             while behind := [run for run in good if run.num_steps_done < goals[run]]:
-                for run, error in _advance_all(behind, goals, report, interrupt):
+                diverged = _get_ready(behind, good, interrupt)
+                diverged += _advance_all(behind, goals, report, interrupt)
+                for run, error in diverged:
                     if on_diverged is None:
                         raise error
                     run.diverged = error
@@ -64,6 +66,29 @@ def train_side_by_side(
                 if out_of_time:
                     return all(run.is_finished for run in good)
     return True
+
+
+def _get_ready(
+    runs: list[Run], good: Sequence[Run], interrupt: Interrupt
+) -> list[tuple[Run, DivergedError]]:
+    """Compile and capture the steps of the runs that need it; the clock stands still meanwhile.
+
+    Everything is saved before, so that a signal does not have to wait.
+    """
+    diverged: list[tuple[Run, DivergedError]] = []
+    waiting = [run for run in runs if not run.step.is_ready]
+    if any(run.step.is_about_to_compile for run in waiting):
+        for run in good:
+            if run.num_steps_done > 0 and not run.is_saved:
+                run.save()
+    with interrupt.at_once():
+        for run in waiting:
+            try:
+                run.warm_up()
+            except DivergedError as error:
+                diverged.append((run, error))
+                runs.remove(run)
+    return diverged
 
 
 def _advance_all(
