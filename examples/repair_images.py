@@ -13,7 +13,6 @@ from torch import Tensor
 import kanerva
 from kanerva.data import render_glyphs
 from kanerva.data.damage import damage
-from kanerva.data.user_images import read_images
 
 
 def main() -> None:
@@ -26,7 +25,7 @@ def main() -> None:
     if options.folder is None:
         images = (render_glyphs(torch.arange(200, 216), seed=0) > 20).float()
     else:
-        images, _ = read_images([options.folder], image_shape=(1, 28, 28), binary=True)
+        images = kanerva.read_images(options.folder)
 
     memory = km.write(images)
     cues = damage(images, "block12", generator=torch.Generator().manual_seed(0))

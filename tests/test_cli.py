@@ -69,7 +69,7 @@ def test_bench_writes_json(tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ([], "Expected one of"),
+        ([], "expected one of"),
         (["dmeo"], "demo"),
         (["demo", "--sed", "1"], "--seed"),
         (["demo", "--seed", "one"], "--seed"),

@@ -112,7 +112,7 @@ def test_seeds_that_fail_are_counted():
             record("LRUA", 0, 211.0, None),
             record("LRUA", 1, 212.0, None),
         ],
-        pixel_entropy=177.0,
+        pixel_entropy=210.0,
     )
     failed = {row["memory"]: row["failed"] for row in rows}
     assert failed == {"DNC": 2, "Kanerva Machine": 1, "LRUA": 2}

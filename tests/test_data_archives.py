@@ -13,6 +13,7 @@ from data_cases import png, write_tar, write_zip
 from kanerva import KanervaError
 from kanerva.data import archives, image_files
 from kanerva.data.archives import read_files
+from kanerva.data.paths import MAX_FILE
 
 
 def refusal(source) -> str:
@@ -113,9 +114,9 @@ def test_links_in_zip(tmp_path):
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])
 def test_a_file_that_is_too_large_when_unpacked(tmp_path, kind):
-    path = archive_of(tmp_path, kind, {"bomb": bytes(archives.MAX_FILE + 1)})
+    path = archive_of(tmp_path, kind, {"bomb": bytes(MAX_FILE + 1)})
     assert path.stat().st_size < 2**20
-    assert f"{archives.MAX_FILE + 1:,} bytes" in refusal(path)
+    assert f"{MAX_FILE + 1:,} bytes" in refusal(path)
 
 
 @pytest.mark.parametrize("kind", ["x.zip", "x.tar.gz"])

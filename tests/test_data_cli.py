@@ -73,6 +73,41 @@ def test_info_of_a_folder_too_small_for_validation(tmp_path, capsys):
     assert report["splits"]["train"]["mean_pixel"] == 0  # light background without ink
 
 
+def test_info_counts_what_was_skipped(tmp_path, capsys):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"{number}.png").write_bytes(png(255, 40))
+    (folder / "Thumbs.db").write_bytes(b"no image")
+    info(str(folder), json=True)  # a warning would be an error here
+    report = json.loads(capsys.readouterr().out)
+    assert report["skipped_files"] == ["Thumbs.db"]
+    assert report["source"] == str(folder)
+    info(str(folder))
+    assert "skipped files  1: Thumbs.db" in capsys.readouterr().out
+    info("glyphs", json=True)
+    report = json.loads(capsys.readouterr().out)
+    assert report["skipped_files"] == []
+    assert report["source"] == "glyphs"
+    info("glyphs")
+    assert "skipped files  none" in capsys.readouterr().out
+
+
+def test_names_that_cannot_be_printed(tmp_path):
+    """On a terminal that knows only ASCII, and with bytes that are no text at all."""
+    folder = tmp_path / os.fsdecode(b"d\xff\xc3\xa4")
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"{number}.png").write_bytes(png(255, 40))
+    (folder / "ä\n.db").write_bytes(b"no image")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "KANERVA_DATA": str(folder)}
+    for args in (("info", folder), ("list",)):
+        command = [sys.executable, "-m", "kanerva", "data", *args]
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=120)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stderr == b""
+
+
 def test_mistakes_reach_the_user(tmp_path):
     with pytest.raises(KanervaError, match="no such folder"):
         info("omniglot", data_folder=tmp_path / "nowhere")

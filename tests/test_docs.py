@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from kanerva.cli.commands import COMMANDS, GROUPS, parse
 from kanerva.training.recipes import RECIPES
@@ -103,6 +104,11 @@ def test_quick_commands_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_the_demo_prints_is_shown(tmp_path: Path):
+    """Other versions of torch draw other letterforms from the same seed."""
+    pinned = re.search(r"^torch==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert pinned is not None
+    if torch.__version__.split("+")[0] != pinned[1]:
+        pytest.skip(f"the pages show numbers of torch {pinned[1]}")
     printed = call(["demo", "--picture", str(tmp_path / "demo.png")]).splitlines()
     shown = [b.body for page in PAGES for b in blocks(page) if b.body.startswith("bound: ")]
     assert len(shown) >= 2

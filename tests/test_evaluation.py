@@ -76,7 +76,8 @@ def test_capacity_has_a_point_for_each_length_and_number_of_classes(glyphs):
 
 def test_pixel_entropy_is_that_of_independent_pixels():
     images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
-    images[:2, 0, 0, 0] = 255  # one pixel is ink in half of the images
+    images[:2, 0, 0, 0] = 100  # one pixel is ink in half of the images: grey above the threshold
+    images[:2, 0, 0, 1] = 20  # and one is not, although it is grey
     labels = torch.zeros(4, dtype=torch.int64)
     data = Dataset(
         name="made",

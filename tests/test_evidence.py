@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cases import C, K, assert_same_memory, random_case
+from cases import DEVICES, C, K, assert_same_memory, random_case
 from kanerva import Evidence, KanervaError, condition
 
 case = random_case(num_items=8, num_rows=12)
@@ -91,3 +91,57 @@ def test_other_things_do_not_add():
         _ = part(0, 1) - 1.0  # pyright: ignore[reportOperatorIssue]
     with pytest.raises(TypeError):
         _ = 1.0 + part(0, 1)  # pyright: ignore[reportOperatorIssue]
+
+
+def test_moving_evidence():
+    evidence = part(0, 3)
+    moved = evidence.to("cpu")
+    assert torch.equal(moved.gram, evidence.gram)
+    assert_same_memory((moved + part(3, 8)).posterior(case.prior), condition(case.prior, W, Z))
+    for device in DEVICES:
+        there = evidence.to(device)
+        assert there.gram.device.type == there.cross.device.type == device
+        assert (there + there - there).to("cpu").count == 3
+    for target, words in (
+        ("nodevice", "'cpu'"),
+        ("float32", "device"),
+        (torch.float32, "memory.to"),
+        (None, "None"),
+    ):
+        with pytest.raises(KanervaError, match=words) as caught:
+            evidence.to(target)  # pyright: ignore[reportArgumentType]
+        assert caught.value.argument == "device"
+
+
+@pytest.mark.parametrize(
+    ("gram", "count", "words"),
+    [
+        (torch.triu(torch.ones(2, 2)), 3, "symmetric"),
+        (torch.eye(2), 0, "no items"),
+        (-torch.eye(2), 3, "eigenvalue"),
+    ],
+)
+def test_evidence_that_no_items_have(gram, count, words):
+    with pytest.raises(KanervaError, match=words) as caught:
+        Evidence(gram, torch.ones(2, 1), count)
+    assert caught.value.argument == "gram"
+
+
+def test_squares_that_do_not_fit():
+    ones = torch.ones(2, 1)
+    Evidence(torch.eye(2), ones, 3, squares=torch.tensor(2.0))
+    for squares, argument in (
+        (torch.tensor(1.9), "gram"),
+        (torch.tensor(torch.nan), "squares"),
+        (torch.tensor(2), "squares"),
+        (2.0, "squares"),
+    ):
+        with pytest.raises(KanervaError) as caught:
+            Evidence(torch.eye(2), ones, 3, squares=squares)  # pyright: ignore
+        assert caught.value.argument == argument
+
+
+def test_adding_to_tensors_and_arrays():
+    for other in (torch.zeros(2), torch.tensor(0.0), 0.0, False, None):
+        with pytest.raises(TypeError):
+            _ = other + part(0, 1)  # pyright: ignore[reportOperatorIssue]

@@ -1,7 +1,12 @@
 """The safe Cholesky: plain, then jitter with a warning, then a typed error."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cases import random_case
 from kanerva import JitterWarning, KanervaError, NotPositiveDefiniteError, linalg
@@ -72,3 +77,26 @@ def test_square_root_of_a_semi_definite_matrix():
     gram = thin @ thin.mT
     root = linalg.square_root(gram)
     torch.testing.assert_close(root @ root.mT, gram)
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4), min_size=1, max_size=4))
+def test_shapes_broadcast_as_in_torch(shapes):
+    sizes = [torch.Size(shape) for shape in shapes]
+    try:
+        expected = torch.broadcast_shapes(*sizes)
+    except RuntimeError:
+        with pytest.raises(RuntimeError, match="broadcast"):
+            linalg.broadcast_shapes(*sizes)
+    else:
+        assert linalg.broadcast_shapes(*sizes) == expected
+
+
+def test_writing_does_not_wait_for_sympy():
+    """torch.broadcast_shapes would import it, for seconds in a fresh process."""
+    code = (
+        "import sys, torch; from kanerva import MemoryState, condition;"
+        "prior = MemoryState(torch.zeros(2, 1), torch.eye(2));"
+        "condition(prior, torch.ones(3, 1, 2), torch.ones(3, 1, 1));"
+        "assert 'sympy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,8 +19,8 @@ from kanerva.models.config import (
     LRUAConfig,
     ModelConfig,
 )
+from kanerva.models.dynamic_kanerva_machine import DynamicKanervaMachine
 from kanerva.models.initialise import initialise_model
-from kanerva.models.kanerva_machine import DynamicKanervaMachine
 from kanerva.models.memories import LRUA, Memory, content, dnc, lrua
 from kanerva.models.memories.controlled import ControlledMemory
 from kanerva.models.memories.dnc import DNC, DNCState
@@ -62,7 +62,7 @@ class MemorySuite:
 
     @pytest.fixture
     def memory(self, model):
-        return model.memory
+        return model.memory_module
 
     @pytest.fixture
     def address(self, model):
@@ -85,7 +85,6 @@ class MemorySuite:
         assert mean.shape == (B, T, C)
         assert weights.shape == (B, T, K)
         assert torch.broadcast_to(torch.as_tensor(var), (B, T, C)).min() > 0
-        assert memory.confidence(state, address).shape == (B, T)
         assert all(part.isfinite().all() for part in (mean, weights, *parts(state)))
 
     def test_writing_changes_what_is_read(self, memory, address, codes):
@@ -162,7 +161,7 @@ class MemorySuite:
         assert samples.shape == (2, 3, 1, 28, 28)
         line = again.interpolate(images[0, 0], images[0, 1], again.write(images[0]), steps=4)
         assert line.shape == (4, 1, 28, 28)
-        weights = again.log_weights(images, num_samples=3, generator=generator)
+        weights = again.log_importance_weights(images, num_samples=3, generator=generator)
         assert weights.isfinite().all()
 
 
@@ -468,7 +467,7 @@ def test_a_dynamic_machine_writes_where_it_looks():
     embeddings = torch.randn(2, 2 * C)
     nothing = {"address_noise": torch.zeros(2, K), "code_noise": torch.zeros(2, C)}
     with torch.no_grad():
-        state = machine.inference.write(embeddings, machine.prior_memory(), **nothing)
+        state = machine.access.write(embeddings, embeddings, machine.prior_memory(), **nothing)
         by_hand = machine.prior_memory()
         for code in embeddings[:, None, :C]:
             by_hand = condition(by_hand, infer_weights(by_hand, code), code)
@@ -486,11 +485,14 @@ def test_a_dynamic_machine_reads_where_all_is_written():
     log_var = machine.addressing.log_var
     embeddings = torch.randn(B, T, 2 * C)
     both = torch.stack([embeddings, embeddings])
-    noise = machine.draw_noise(torch.zeros(B, T, 1, 28, 28), torch.Generator().manual_seed(0))
+    noise = machine.draw_noise(
+        torch.zeros(B, T, 1, 28, 28), generator=torch.Generator().manual_seed(0)
+    )
     assert noise.address is not None
     with torch.no_grad():
         prior = machine.prior_memory()
-        state, posterior, address = machine.inference.write_and_find(embeddings, both, prior, noise)
+        first = machine.access.write_then_address(embeddings, both, prior, noise)
+        state, posterior, address = first
         least = infer_weights(state, embeddings[..., :C])
         torch.testing.assert_close(posterior.mean, least)
         assert (posterior.mean - infer_weights(prior, embeddings[..., :C])).abs().max() > 0.1
@@ -500,7 +502,7 @@ def test_a_dynamic_machine_reads_where_all_is_written():
         for part, written, read in ((0, False, False), (1, True, False)):
             other = noise.address.clone()
             other[part] += 1
-            again_state, _, again_address = machine.inference.write_and_find(
+            again_state, _, again_address = machine.access.write_then_address(
                 embeddings, both, prior, noise._replace(address=other)
             )
             assert torch.equal(again_state.mean, state.mean) is written

@@ -67,11 +67,11 @@ def test_the_bound_is_the_papers():
     for parameter in model.parameters():  # away from the special start
         torch.nn.init.normal_(parameter, std=0.1)
     images = episodes()
-    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
     bound = model(images, noise)
     assert noise.address is not None
     assert noise.written_code is not None
-    addressing, code_net = model.addressing, model.inference.code_net
+    addressing, code_net = model.addressing, model.access.code_net
     assert isinstance(addressing, LearnedAddressing)
     assert addressing.table is not None
     assert code_net is not None
@@ -114,7 +114,7 @@ def test_the_bound_is_the_papers():
 def test_a_vae_is_a_vae():
     model = small_vae().eval()
     images = episodes()
-    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
     bound = model(images, noise)
     mean, log_var = bounded(model.coder.encode(images))
     q = Normal(mean, (log_var / 2).exp())
@@ -130,7 +130,7 @@ def test_order_does_not_matter():
     """The whole model, with the samples fixed: shuffling an episode shuffles nothing else."""
     model = small().eval()
     images = episodes(items=6)
-    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
     order = torch.tensor([3, 1, 5, 0, 2, 4])
     assert noise.address is not None
     assert noise.written_code is not None
@@ -147,7 +147,7 @@ def test_items_mix_in_the_memory_alone():
     """Without a memory, an item's terms do not depend on its neighbours."""
     model = small_vae().eval()
     images = episodes(batch=1, items=4)
-    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
     together = model(images, noise).total[0] * 4
     alone = sum(
         model(images[:, t : t + 1], noise._replace(code=noise.code[:, t : t + 1])).total[0]
@@ -158,12 +158,12 @@ def test_items_mix_in_the_memory_alone():
 
 def test_writing_and_reading_draw_independent_addresses():
     model = small()
-    noise = model.draw_noise(episodes(), torch.Generator().manual_seed(0))
+    noise = model.draw_noise(episodes(), generator=torch.Generator().manual_seed(0))
     assert noise.address is not None
     assert not torch.equal(noise.address[0], noise.address[1])
     assert noise.embedding is not None
     assert not torch.equal(noise.embedding[0], noise.embedding[1])
-    assert model.eval().draw_noise(episodes(), None).embedding is None
+    assert model.eval().draw_noise(episodes()).embedding is None
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
@@ -182,7 +182,7 @@ def test_options_learn(covariance, reading, writing):
         bound.total.mean().backward()
         optimizer.step()
         losses.append(bound.total.mean().item())
-    unused = {"inference.memory.prior_mixing"} if covariance == "diagonal" else set()
+    unused = {"access.memory.prior_mixing"} if covariance == "diagonal" else set()
     for name, parameter in model.named_parameters():
         if name not in unused:
             assert parameter.grad is not None, name
@@ -215,7 +215,7 @@ def test_importance_samples_tighten_the_bound():
         images = episodes(batch=8)
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
-            weights = model.log_weights(images, num_samples=200, generator=generator)
+            weights = model.log_importance_weights(images, num_samples=200, generator=generator)
             bound = torch.stack(
                 [model.elbo(images, generator=generator).total.mean() for _ in range(40)]
             )
@@ -265,7 +265,7 @@ def test_damaged_cues_read_what_whole_images_wrote():
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     images, cues = episodes(), episodes(batch=1, seed=9)
-    noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
     plain, damaged = model(images, noise), model(images, noise, cues)
     assert plain.memory_kl_per_item is not None
     assert damaged.memory_kl_per_item is not None
@@ -287,7 +287,7 @@ def test_damaged_cues_read_what_whole_images_wrote():
         written = noise.written_code[:1]
         codes = Gaussian(*bounded(embeddings)).sample(written)
         memory = condition(prior, write, codes)
-        reading = model.inference.read(e, read, memory, None)
+        reading = model.access.read(e, read, memory, None)
         kl = kl_divergence(
             Normal(reading.shift, (reading.log_var / 2).exp()), Normal(0.0, 1.0)
         ).sum(-1)
@@ -320,7 +320,7 @@ def test_writing_in_chunks_is_the_same_where_the_covariance_is_full():
     for covariance in ("full", "diagonal"):
         for chunk in (None, 1, 2):
             model = small(covariance=covariance, chunk=chunk).eval()
-            noise = model.draw_noise(images, torch.Generator().manual_seed(1))
+            noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
             bounds[covariance, chunk] = model(images, noise).total
     for chunk in (1, 2):
         torch.testing.assert_close(bounds["full", None], bounds["full", chunk])
@@ -331,7 +331,7 @@ def test_a_vae_refuses_cues():
     model = small_vae()
     images = episodes()
     with pytest.raises(KanervaError, match="cues"):
-        model(images, model.draw_noise(images, None), images[:1])
+        model(images, model.draw_noise(images, generator=None), images[:1])
 
 
 def test_each_config_builds_its_own_model():
@@ -424,6 +424,11 @@ class TestFiles:
             kanerva.load(path)
         assert isinstance(kanerva.load(path, kind=VAE), VAE)
 
+    def test_a_memory_is_not_a_model(self, tmp_path):
+        small().prior_memory().save(tmp_path / "memory.safetensors")
+        with pytest.raises(KanervaError, match="load_memory"):
+            kanerva.load(tmp_path / "memory.safetensors")
+
     def test_schema_1_is_read(self, tmp_path):
         """A file as version 0.1 wrote it: one config for all kinds, other names, no checksum."""
         model = small()
@@ -447,3 +452,68 @@ class TestFiles:
     def test_schema_1_configs_drop_what_their_model_never_used(self):
         fields = {"kind": "vae", "address_size": 6, "num_rows": 64, "code_size": 9}
         assert config_from_dict(fields) == VAEConfig(code_size=9)
+
+
+class TestMistakes:
+    """Mistakes in Python are one KanervaError each, with a fix that fits."""
+
+    @pytest.mark.parametrize(
+        ("make", "fix"),
+        [
+            (lambda images: images.bool(), "torch.float32"),
+            (lambda images: images.double(), "torch.float32"),
+            (lambda images: images.byte(), "/ 255"),
+            (lambda images: 3 * images + 1, "clamp"),
+            (lambda images: images + math.nan, "NaN"),
+            (lambda images: images[:, :0], "at least 1"),
+            (lambda images: images.numpy(), "from_numpy"),
+            (lambda images: images[0, 0], "images[None]"),
+        ],
+    )
+    def test_images(self, make, fix):
+        for model in (small(), small_vae()):
+            with pytest.raises(KanervaError, match="episodes") as caught:
+                model.elbo(make(episodes()))
+            assert fix in caught.value.fix
+
+    def test_memories_of_another_size(self):
+        images = episodes()
+        memory = small(code_size=7).write(images)
+        for call in (small().read, small().write):
+            with pytest.raises(KanervaError, match="code_size=7"):
+                call(images, memory)
+
+    @pytest.mark.parametrize("generator", [3, "cpu", torch.default_generator.get_state()])
+    def test_generators(self, generator):
+        model, images = small(), episodes()
+        memory = model.write(images)
+        for call in (
+            lambda: model.write(images, generator=generator),
+            lambda: model.read(images, memory, generator=generator),
+            lambda: model.generate(memory, 2, generator=generator),
+            lambda: model.elbo(images, generator=generator),
+            lambda: small_vae().generate(2, generator=generator),
+        ):
+            with pytest.raises(KanervaError, match="generator"):
+                call()
+
+    @pytest.mark.parametrize("name", [None, 3, "", b"omniglot", ["omniglot"]])
+    def test_names(self, name):
+        with pytest.raises(KanervaError, match="checkpoint"):
+            kanerva.load(name)
+
+    @pytest.mark.parametrize("device", ["nodevice", "cuda:99", None, 3.5, "meta"])
+    def test_devices(self, device):
+        with pytest.raises(KanervaError, match="device"):
+            kanerva.load("omniglot", device=device)
+
+    @pytest.mark.parametrize("config", [None, VAEConfig(), {}, "omniglot"])
+    def test_configs(self, config):
+        with pytest.raises(KanervaError, match="config"):
+            KanervaMachine(config)
+
+    def test_numbers_of_samples(self):
+        for model in (small(), small_vae()):
+            for num_samples in (0, -1):
+                with pytest.raises(KanervaError, match="num_samples"):
+                    model.log_importance_weights(episodes(), num_samples=num_samples)

@@ -201,18 +201,24 @@ def test_the_background_may_have_any_grey(drawings, tmp_path, background, ink):
     assert 0.02 < usual.mean() < 0.5
 
 
-def test_a_rough_background_is_background_and_a_blank_page_is_blank(drawings, tmp_path):
+def test_a_rough_background_is_background(drawings, tmp_path):
     path = drawings / "03.png"
     rng = np.random.default_rng(0)
     rough = np.asarray(Image.open(path)) * (
         np.kron(rng.uniform(200, 240, (28, 28)), np.ones((5, 5))) / 255
     )
     Image.fromarray(rough.astype(np.uint8)).save(tmp_path / "1.png")
-    Image.fromarray(rng.integers(250, 253, (140, 140)).astype(np.uint8)).save(tmp_path / "2.png")
     floats = np.asarray(Image.open(path)).astype(np.float32) / 255
-    Image.fromarray(floats).save(tmp_path / "3.tiff")
-    usual, rough, blank, floating = read_images([path, tmp_path])
+    Image.fromarray(floats).save(tmp_path / "2.tiff")
+    usual, rough, floating = read_images([path, tmp_path])
     assert rough[usual == 0].mean() < 0.01
     assert rough[usual == 1].mean() > 0.6  # strokes are thinner there, not gone
-    assert blank.sum() == 0
     assert torch.equal(floating, usual)
+
+
+def test_a_blank_page_is_an_error(tmp_path):
+    rng = np.random.default_rng(0)
+    page = rng.integers(250, 253, (140, 140)).astype(np.uint8)
+    Image.fromarray(page).save(tmp_path / "blank.png")
+    with pytest.raises(KanervaError, match=r"no ink found in blank\.png"):
+        read_images(tmp_path)

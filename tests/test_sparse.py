@@ -6,7 +6,7 @@ from torch import Tensor
 
 from kanerva import SparseMemory
 from kanerva.sparse import Sizes, hamming, radius_for
-from kanerva.sparse import memory as memory_file
+from kanerva.sparse import counters as counters_file
 from kanerva.sparse.hamming_balls import active_share
 from kanerva.sparse.theory import critical_distance
 
@@ -61,10 +61,10 @@ def way(request, monkeypatch):
     monkeypatch.setattr(hamming, "CAN_COUNT", request.param == "packed")
     if request.param == "elsewhere":  # as on another device: only tensors
         monkeypatch.setattr(hamming, "as_numpy_on_cpu", lambda tensor: tensor)
-        monkeypatch.setattr(memory_file, "as_numpy_on_cpu", lambda tensor: tensor)
+        monkeypatch.setattr(counters_file, "as_numpy_on_cpu", lambda tensor: tensor)
     monkeypatch.setattr(hamming, "PACKED_BLOCK", 100)
     monkeypatch.setattr(hamming, "PRODUCT_BLOCK", 100)
-    monkeypatch.setattr(memory_file, "COUNTERS_AT_ONCE", 300)
+    monkeypatch.setattr(counters_file, "COUNTERS_AT_ONCE", 300)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kanerva.data.user_images import read_images
-    from kanerva.errors import JitterWarning, KanervaError, NotPositiveDefiniteError
+    from kanerva.errors import (
+        FullMemoryWarning,
+        JitterWarning,
+        KanervaError,
+        NotPositiveDefiniteError,
+    )
     from kanerva.memory import (
         DiagonalCovariance,
         Evidence,
@@ -18,7 +23,9 @@ if TYPE_CHECKING:
         Prediction,
         condition,
         energy,
+        fill,
         infer_weights,
+        load_memory,
         log_evidence,
         log_prob,
         memory_kl,
@@ -37,7 +44,12 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "kanerva.data.user_images": ("read_images",),
-    "kanerva.errors": ("JitterWarning", "KanervaError", "NotPositiveDefiniteError"),
+    "kanerva.errors": (
+        "FullMemoryWarning",
+        "JitterWarning",
+        "KanervaError",
+        "NotPositiveDefiniteError",
+    ),
     "kanerva.memory": (
         "DiagonalCovariance",
         "Evidence",
@@ -47,7 +59,9 @@ _HOMES = {
         "Prediction",
         "condition",
         "energy",
+        "fill",
         "infer_weights",
+        "load_memory",
         "log_evidence",
         "log_prob",
         "memory_kl",
@@ -70,6 +84,7 @@ __all__ = [
     "DiagonalCovariance",
     "Evidence",
     "FullCovariance",
+    "FullMemoryWarning",
     "JitterWarning",
     "KanervaError",
     "KanervaMachine",
@@ -81,8 +96,10 @@ __all__ = [
     "SparseMemory",
     "condition",
     "energy",
+    "fill",
     "infer_weights",
     "load",
+    "load_memory",
     "log_evidence",
     "log_prob",
     "memory_kl",

@@ -81,6 +81,12 @@ def nearest(value: object, known: Iterable[str]) -> str | None:
     return f"Did you mean {near[0]!r}?" if near else None
 
 
+def check_bool(argument: str, value: object, *, fix: str) -> None:
+    """True or False; 1 and "yes" are not."""
+    if not isinstance(value, bool):
+        raise KanervaError(argument, expected="True or False", got=repr(value), fix=fix)
+
+
 def check_path(argument: str, value: object, *, what: str = "a file") -> Path:
     """A path that is not empty, from a string or a `Path`; ~ becomes the home folder."""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -104,7 +110,10 @@ def check_device(argument: str, value: object) -> "torch.device":
 
     if isinstance(value, str | int | torch.device) and not isinstance(value, bool):
         try:
-            return torch.empty(0, device=value).device
+            device = torch.empty(0, device=value).device
+            if device.type != "meta":
+                return device
+            problem = " (a meta tensor has no numbers)"
         except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
             problem = f" ({str(error).splitlines()[0][:100]})"
     else:
@@ -114,4 +123,23 @@ def check_device(argument: str, value: object) -> "torch.device":
         expected="a device that torch can use here",
         got=f"{str(value)!r}{problem}",
         fix="Pass 'cpu', or 'cuda' where torch.cuda.is_available() is true.",
+    )
+
+
+def check_generator(value: object, device: "torch.device") -> None:
+    """A source of random numbers for tensors on this device, or None."""
+    import torch
+
+    fix = f"Make it there: torch.Generator({str(device)!r}).manual_seed(0)."
+    if not isinstance(value, torch.Generator | None):
+        got, fix = type(value).__name__, f"Pass torch.Generator({str(device)!r}).manual_seed(0)."
+    elif value is None or value.device.type == device.type:
+        return
+    else:
+        got = str(value.device)
+    raise KanervaError(
+        "generator",
+        expected=f"a torch.Generator on {device}, where the images are",
+        got=got,
+        fix=fix,
     )

@@ -1,11 +1,16 @@
 """Errors and warnings of the package. Each message says what to do next."""
 
+import re
+
+MAX_LENGTH = 500
+"""How much of a wrong value an error shows: a whole tensor would hide the fix."""
+
 
 class KanervaError(ValueError):
     """A mistake that the caller can correct: a wrong argument, option or file.
 
-    The message has four parts, which are attributes too. Every mistake that a user of this package
-    can make raises this error, so one `except KanervaError` catches them all.
+    The message is one line and has four parts, which are attributes too. Every mistake that a user
+    of this package can make raises this error, so one `except KanervaError` catches them all.
 
     Args:
         argument: the name of the argument, option or file.
@@ -26,7 +31,8 @@ class KanervaError(ValueError):
     """
 
     def __init__(self, argument: str, *, expected: str, got: str, fix: str) -> None:
-        super().__init__(_printable(f"{argument}: expected {expected}, got {got}. {fix}"))
+        argument, expected, got, fix = map(_one_line, (argument, expected, got, fix))
+        super().__init__(printable(f"{argument}: expected {expected}, got {got}. {fix}"))
         self.argument = argument
         self.expected = expected
         self.got = got
@@ -55,6 +61,25 @@ class NotPositiveDefiniteError(KanervaError):
     """
 
 
+class FullMemoryWarning(UserWarning):
+    """More was written than a memory can hold, measured by `fill`: recall gets worse.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> import kanerva
+        >>> from kanerva.data import render_glyphs
+        >>> km = kanerva.load("omniglot")
+        >>> images = (render_glyphs(torch.arange(200), seed=0) > 20).float()
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     memory = km.write(images)
+        >>> [warning.category.__name__ for warning in caught]
+        ['FullMemoryWarning']
+
+    """
+
+
 class JitterWarning(UserWarning):
     """Rounding made a matrix lose positive definiteness, and jitter on its diagonal repaired it.
 
@@ -77,7 +102,7 @@ class JitterWarning(UserWarning):
     """
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text in one line; names of files may hold line breaks and bytes that are not text."""
     return "".join(
         character
@@ -89,3 +114,10 @@ def _printable(text: str) -> str:
 
 def _rebuild(kind: type[KanervaError], argument: str, expected: str, got: str, fix: str):
     return kind(argument, expected=expected, got=got, fix=fix)
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks, shortened in the middle if it is very long."""
+    line = re.sub(r"\s*\n\s*", " ", text)
+    half = MAX_LENGTH // 2
+    return line if len(line) <= MAX_LENGTH else f"{line[:half]} ... {line[-half:]}"

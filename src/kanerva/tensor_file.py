@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def write_tensor_file(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, object]
 ) -> None:
     """Write the file whole or not at all: a temporary file, fsync, rename."""
+    _check_unicode(path)
     contents = {name: _own_copy(tensor) for name, tensor in tensors.items()}
     words = {name: json.dumps(value) for name, value in metadata.items()}
     words["schema"] = str(SCHEMA)
@@ -35,38 +37,97 @@ def write_tensor_file(
     write_atomically(path, to_bytes(contents, words))
 
 
-def read_tensor_file(path: Path) -> tuple[dict[str, Tensor], Metadata, int]:
-    """The tensors, the metadata and the schema of a file that `write_tensor_file` wrote."""
+def read_tensor_file(
+    path: Path,
+    *,
+    what: str = "checkpoint",
+    otherwise: str = "take an earlier checkpoint, or train again",
+) -> tuple[dict[str, Tensor], Metadata, int]:
+    """The tensors, the metadata and the schema of a file that `write_tensor_file` wrote.
+
+    Errors call the file `what`, and suggest `otherwise` if nobody can repair it.
+    """
+    _check_plain_file(path, what)
     try:
-        path.open("rb").close()  # safetensors reports a file without permission as missing
         with safe_open(path, framework="pt") as file:
             words = dict(file.metadata() or {})
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except PermissionError:
-        raise KanervaError(
-            "checkpoint",
-            expected="a file that may be read",
-            got=f"'{path}', which may not",
-            fix="Change its permissions, or copy it.",
-        ) from None
     except (SafetensorError, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split())) from None
+        got = _kind(path) or " ".join(str(error).split())
+        raise _damaged(path, got, what, otherwise) from None
     schema = words.get("schema")
+    if schema is None:
+        raise KanervaError(
+            what,
+            expected="a file that kanerva wrote",
+            got=f"'{path}', a safetensors file of another program",
+            fix=f"Name a file that kanerva wrote, or {otherwise}.",
+        )
     if schema not in ("1", str(SCHEMA)):
         raise KanervaError(
-            "checkpoint",
+            what,
             expected=f"schema 1 or {SCHEMA}",
-            got=f"{schema or 'none'} in '{path}'",
-            fix="Load it with the version of kanerva that wrote it, or train again.",
+            got=f"{schema!r} in '{path}'",
+            fix=f"Load it with the version of kanerva that wrote it, or {otherwise}.",
         )
     if schema != "1" and words.pop("checksum", None) != _checksum(tensors, words):
-        raise _damaged(path, "contents that do not match their checksum")
+        raise _damaged(path, "contents that do not match their checksum", what, otherwise)
     del words["schema"]
     try:
         metadata: Metadata = {name: json.loads(word) for name, word in words.items()}
-    except json.JSONDecodeError as error:
-        raise _damaged(path, f"metadata that is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"metadata that is not JSON: {error}", what, otherwise) from None
     return tensors, metadata, int(schema)
+
+
+def _check_plain_file(path: Path, what: str) -> None:
+    """Check that there is a plain file that may be read (opening a pipe would wait for ever)."""
+    got, fix = None, "Check the name and the folder."
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            got, fix = "a folder", "Name the file inside it."
+        elif not stat.S_ISREG(mode):
+            got = "not a plain file"
+        else:
+            path.open("rb").close()
+    except (FileNotFoundError, NotADirectoryError):
+        got = "a name that does not exist"
+    except PermissionError:
+        got, fix = "no permission to read it", "Change its permissions, or copy it."
+    except OSError as error:
+        got = (error.strerror or str(error)).lower()
+    if got is not None:
+        raise KanervaError(
+            what, expected="a file that can be read", got=f"{got}: '{path}'", fix=fix
+        )
+
+
+def _check_unicode(path: Path) -> None:
+    """Check for a name that safetensors can read again."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise KanervaError(
+            "path",
+            expected="a name in Unicode",
+            got=repr(str(path)),
+            fix="Choose another name, such as 'memory.safetensors'.",
+        ) from None
+
+
+def _kind(path: Path) -> str | None:
+    """What a file that is not safetensors is, if its first bytes tell."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError:
+        return None
+    if not start:
+        return "an empty file"
+    if start == b"PK\x03\x04":
+        return "a file of torch.save or a zip archive, which could run code"
+    return "a pickle, which could run code" if start[0] == 0x80 and start[1:2] < b"\x08" else None
 
 
 def _own_copy(tensor: Tensor) -> Tensor:
@@ -84,11 +145,10 @@ def _checksum(tensors: Mapping[str, Tensor], words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _damaged(path: Path, what: str) -> DamagedFileError:
+def _damaged(path: Path, got: str, what: str, otherwise: str) -> DamagedFileError:
     return DamagedFileError(
-        "checkpoint",
+        what,
         expected="a whole safetensors file",
-        got=f"'{path}': {what}",
-        fix="It was cut short, changed, or is something else: copy it again, or take an "
-        "earlier checkpoint.",
+        got=f"'{path}': {got}",
+        fix=f"It was cut short, changed, or is something else: copy it again, or {otherwise}.",
     )

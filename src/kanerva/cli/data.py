@@ -71,8 +71,11 @@ def info(
         print(jsonlib.dumps(report, indent=2))
         return
     for key, value in report.items():
-        if key != "splits":
+        if key not in ("splits", "skipped_files"):
             print(f"{key.replace('_', ' '):<14} {value}")
+    skipped = report["skipped_files"]
+    names = ", ".join(skipped[:3]) + (", ..." if len(skipped) > 3 else "")
+    print(f"{'skipped files':<14} {f'{len(skipped):,}: {names}' if skipped else 'none'}")
     for split, entry in report["splits"].items():
         print(
             f"{split:<14} {entry['images']:>7,} images of {entry['classes']:,} classes, "

@@ -13,25 +13,31 @@ if TYPE_CHECKING:
 NUM_ITEMS, NUM_SHOWN, NUM_EPISODES, NUM_READINGS = 32, 16, 10, 6
 
 
-def demo(*, picture: Path = Path("runs/demo.png"), seed: int = 0) -> None:
+def demo(*, picture: Path | None = None, overwrite: bool = False, seed: int = 0) -> None:
     """Write letterforms, read them from damaged cues, generate new ones. Takes seconds, off-line.
 
     Args:
-        picture: where to save the picture of what was written, damaged, read and generated.
+        picture: where to save the picture of what was written, damaged, read and generated, as
+            .png; by default runs/demo.png.
+        overwrite: replace a file that is there already.
         seed: seed of the letterforms, the damage and the new images.
 
     """
     from kanerva.atomic import write_atomically
-    from kanerva.cli.options import check_picture, check_seed
+    from kanerva.cli.options import check_seed
+    from kanerva.cli.outputs import check_picture_file
+    from kanerva.errors import printable
     from kanerva.rendering.image_grid import png
 
-    check_picture(picture)
+    file = picture or Path("runs/demo.png")
+    replace = overwrite or picture is None
+    check_picture_file("--picture", file, overwrite=replace, endings=(".png",))
     check_seed(seed)
     result = run_demo(seed=seed)
-    write_atomically(picture, png(result.picture))
+    write_atomically(file, png(result.picture))
     for line in result.lines:
         print(line)
-    print(f"picture: {picture}")
+    print(printable(f"picture: {file}"))
 
 
 class DemoResult(NamedTuple):

@@ -12,12 +12,14 @@ from kanerva.cli.options import Damage
 def denoise(
     checkpoint: Positional[str],
     *,
-    memory: tuple[Path, ...] = (),
-    cue: tuple[Path, ...] = (),
+    memory: tuple[Path, ...] | None = None,
+    cue: tuple[Path, ...] | None = None,
     damage: Damage | None = None,
     readings: int = 6,
     sample: bool = False,
     out: Path | None = None,
+    sheet: Path | None = None,
+    overwrite: bool = False,
     episodes: int | None = None,
     episode_length: int | None = None,
     dataset: str | None = None,
@@ -28,8 +30,8 @@ def denoise(
 ) -> None:
     """Repair damaged images: your own files, or test episodes to measure the errors.
 
-    With --memory: write these images, read the memory with the images of --cue, and save a
-    picture. Without --memory: write test episodes, damage them, read them back, and print the mean
+    With --memory: write these images, read the memory with the images of --cue, and save what comes
+    back. Without --memory: write test episodes, damage them, read them back, and print the mean
     absolute error of pixels before and after each reading.
 
     Args:
@@ -40,8 +42,10 @@ def denoise(
             12 x 12 block of ink) to test episodes.
         readings: how often to read.
         sample: draw y, z and x as algorithm 1 does, instead of taking means.
-        out: where to save the picture of your own images: .png, or .gif for an animation; by
-            default runs/denoise.png.
+        out: where to save the repaired images: a .png for one cue, or a folder with one .png for
+            each; by default the folder runs/denoise, or nothing if --sheet is given.
+        sheet: also save one picture of the cues and all readings: .png, or .gif for an animation.
+        overwrite: replace files that are there already.
         episodes: number of test episodes; by default 100.
         episode_length: items in a test episode; by default 32.
         dataset: data set of the test episodes; by default the one the model was trained on.
@@ -53,93 +57,70 @@ def denoise(
     """
     from kanerva.checks import check_integer
     from kanerva.cli.options import check_seed
+    from kanerva.cli.repair import Repair, repair
     from kanerva.json_values import in_json
 
     check_seed(seed)
     check_integer("--readings", readings, fix="6 is a good start; the paper reads up to 10 times.")
-    options = _Options(checkpoint, damage, readings, sample, seed, device)
     if memory:
         _refuse_with_memory("--episodes", episodes)
         _refuse_with_memory("--episode-length", episode_length)
         _refuse_with_memory("--dataset", dataset)
         _refuse_with_memory("--data-folder", data_folder)
-        report, lines = _repair(memory, cue or memory, out or Path("runs/denoise.png"), options)
+        options = Repair(
+            checkpoint=checkpoint,
+            memory=memory,
+            cue=cue,
+            damage=damage,
+            readings=readings,
+            sample=sample,
+            seed=seed,
+            device=device,
+            out=out,
+            sheet=sheet,
+            overwrite=overwrite,
+        )
+        report, lines = repair(options)
     else:
         _refuse_without_memory("--cue", cue)
         _refuse_without_memory("--out", out)
-        num_episodes = 100 if episodes is None else episodes
-        length = 32 if episode_length is None else episode_length
-        check_integer("--episodes", num_episodes, fix="100 is enough for two digits of the error.")
-        check_integer("--episode-length", length, fix="The paper uses 32.")
-        report, lines = _measure(num_episodes, length, dataset, data_folder, options, quiet=json)
+        _refuse_without_memory("--sheet", sheet)
+        _refuse_without_memory("--overwrite", overwrite)
+        benchmark = _Benchmark(
+            checkpoint=checkpoint,
+            damage=damage or "block12",
+            num_episodes=100 if episodes is None else episodes,
+            episode_length=32 if episode_length is None else episode_length,
+            num_readings=readings,
+            sample=sample,
+            seed=seed,
+        )
+        report, lines = _measure(benchmark, dataset, data_folder, device, quiet=json)
     print(jsonlib.dumps(in_json(report)) if json else "\n".join(lines))
 
 
-class _Options(NamedTuple):
-    """The options that apply to files and to test episodes."""
+class _Benchmark(NamedTuple):
+    """What to measure on test episodes."""
 
     checkpoint: str
-    damage: Damage | None
-    readings: int
+    damage: Damage
+    num_episodes: int
+    episode_length: int
+    num_readings: int
     sample: bool
     seed: int
-    device: str | None
-
-
-def _repair(
-    memory: tuple[Path, ...], cue: tuple[Path, ...], out: Path, options: _Options
-) -> tuple[dict[str, object], list[str]]:
-    """Write files, read the memory with others, save a picture."""
-    import torch
-
-    from kanerva.cli.options import choose_device
-    from kanerva.cli.user_images import (
-        check_output,
-        read_user_images,
-        save_picture,
-        write_user_images,
-    )
-    from kanerva.data.damage import damage
-    from kanerva.models.checkpoint import load_memory_model
-
-    check_output(out, *memory, *cue)
-    model, _ = load_memory_model(options.checkpoint, device=choose_device(options.device))
-    state, _ = write_user_images(model, memory)
-    images, names = read_user_images(model, cue)
-    generator = torch.Generator(images.device).manual_seed(options.seed)
-    kind = options.damage or "none"
-    cues = damage(images, kind, generator=generator)
-    result = model.read(
-        cues,
-        state,
-        num_readings=options.readings,
-        sample=options.sample,
-        generator=generator,
-    )
-    rows = {"cue": cues}
-    rows |= {f"reading {number}": step for number, step in enumerate(result.steps, 1)}
-    save_picture(out, rows)
-    confidences = list(zip(names, result.confidence.tolist(), strict=True))
-    report: dict[str, object] = {
-        "read": [{"cue": name, "confidence": confidence} for name, confidence in confidences],
-        "damage": kind,
-        "readings": options.readings,
-        "out": str(out),
-    }
-    lines = [f"{name}: confidence {confidence:.2f}" for name, confidence in confidences]
-    return report, [*lines, f"picture: {out}"]
 
 
 def _measure(
-    num_episodes: int,
-    episode_length: int,
+    options: _Benchmark,
     dataset: str | None,
     data_folder: Path | None,
-    options: _Options,
+    device: str | None,
     *,
     quiet: bool,
 ) -> tuple[dict[str, object], list[str]]:
     """Write test episodes, damage them, read them, measure the errors."""
+    from kanerva.checks import check_integer
     from kanerva.cli.options import choose_device
     from kanerva.cli.trained_with import trained_with
     from kanerva.data import load_dataset
@@ -147,7 +128,11 @@ def _measure(
     from kanerva.evaluation.evaluate import check_image_shape
     from kanerva.models.checkpoint import load_memory_model
 
-    model, card = load_memory_model(options.checkpoint, device=choose_device(options.device))
+    check_integer(
+        "--episodes", options.num_episodes, fix="100 is enough for two digits of the error."
+    )
+    check_integer("--episode-length", options.episode_length, fix="The paper uses 32.")
+    model, card = load_memory_model(options.checkpoint, device=choose_device(device))
     images = load_dataset(
         dataset or trained_with(card).dataset,
         "test",
@@ -155,22 +140,21 @@ def _measure(
         show_progress=not quiet,
     )
     check_image_shape(model, images)
-    kind = options.damage or "block12"
     result = measure_denoising(
         model,
         images.to(model.device),
-        kind=kind,
-        num_episodes=num_episodes,
-        episode_length=episode_length,
-        num_readings=options.readings,
+        kind=options.damage,
+        num_episodes=options.num_episodes,
+        episode_length=options.episode_length,
+        num_readings=options.num_readings,
         sample=options.sample,
         seed=options.seed,
     )
     report: dict[str, object] = {
         **result._asdict(),
-        "damage": kind,
-        "episodes": num_episodes,
-        "episode_length": episode_length,
+        "damage": options.damage,
+        "episodes": options.num_episodes,
+        "episode_length": options.episode_length,
         "dataset": images.name,
         "split": "test",
         "sample": options.sample,

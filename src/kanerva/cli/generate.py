@@ -9,11 +9,12 @@ from tyro.conf import Positional
 def generate(
     checkpoint: Positional[str],
     *,
-    memory: tuple[Path, ...] = (),
+    memory: tuple[Path, ...] | None = None,
     num: int = 16,
     readings: int = 8,
     sample: bool = False,
-    out: Path = Path("runs/generate.png"),
+    out: Path | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     device: str | None = None,
     json: bool = False,
@@ -28,7 +29,8 @@ def generate(
         readings: how often to read.
         sample: draw z and x as well, instead of taking means.
         out: where to save the picture: .png with a row for every second reading, or .gif for an
-            animation.
+            animation; by default runs/generate.png.
+        overwrite: replace a file that is there already.
         seed: seed of all samples.
         device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
@@ -38,7 +40,10 @@ def generate(
 
     from kanerva.checks import check_integer
     from kanerva.cli.options import check_seed, choose_device
-    from kanerva.cli.user_images import check_output, save_picture, write_user_images
+    from kanerva.cli.outputs import check_picture_file, say_saved
+    from kanerva.cli.terminal import say
+    from kanerva.cli.user_images import save_picture, say_skipped, write_user_images
+    from kanerva.errors import printable
     from kanerva.models.checkpoint import load_memory_model
 
     check_seed(seed)
@@ -46,7 +51,9 @@ def generate(
     check_integer(
         "--readings", readings, at_least=0, fix="8 is a good start; 0 shows the first images."
     )
-    check_output(out, *memory)
+    inputs = memory or ()
+    picture = out or Path("runs/generate.png")
+    check_picture_file("--out", picture, inputs=inputs, overwrite=overwrite or out is None)
     model, _ = load_memory_model(checkpoint, device=choose_device(device))
     state, written = write_user_images(model, memory)
     generator = torch.Generator(model.device).manual_seed(seed)
@@ -59,8 +66,18 @@ def generate(
         generator=generator,
         on_reading=lambda number, images: steps.update({f"reading {number}": images}),
     )
-    every = 1 if out.suffix.lower() == ".gif" else 2
+    every = 1 if picture.suffix.lower() == ".gif" else 2
     rows = dict(list(steps.items())[readings % every :: every])
-    save_picture(out, rows)
-    report = {"num": num, "readings": readings, "written": written, "out": str(out)}
-    print(jsonlib.dumps(report) if json else f"picture: {out}")
+    save_picture(picture, rows)
+    say_saved([picture], inputs)
+    skipped = say_skipped(written)
+    if written is None:
+        say("no --memory: the memory is the learned prior, nothing was written")
+    report = {
+        "num": num,
+        "readings": readings,
+        "written": len(written.names) if written else 0,
+        "out": str(picture),
+        "skipped": skipped,
+    }
+    print(jsonlib.dumps(report) if json else printable(f"picture: {picture}"))

@@ -13,7 +13,8 @@ def interpolate(
     start: Path,
     end: Path,
     steps: int = 10,
-    out: Path = Path("runs/interpolate.png"),
+    out: Path | None = None,
+    overwrite: bool = False,
     device: str | None = None,
     json: bool = False,
 ) -> None:
@@ -25,19 +26,24 @@ def interpolate(
         start: the first image.
         end: the last image.
         steps: number of images, both ends included.
-        out: where to save the picture: .png, or .gif for an animation.
+        out: where to save the picture: .png, or .gif for an animation; by default
+            runs/interpolate.png.
+        overwrite: replace a file that is there already.
         device: cpu or cuda; by default a GPU if there is one.
         json: print one JSON object and nothing else.
 
     """
     from kanerva.checks import check_integer
     from kanerva.cli.options import choose_device
-    from kanerva.cli.user_images import check_output, read_user_images, save_picture
-    from kanerva.errors import KanervaError
+    from kanerva.cli.outputs import check_picture_file, say_saved
+    from kanerva.cli.user_images import read_user_images, save_picture, say_skipped
+    from kanerva.errors import KanervaError, printable
     from kanerva.models.checkpoint import load_memory_model
 
     check_integer("--steps", steps, at_least=2, fix="The two ends count: 10 is a good start.")
-    check_output(out, *memory, start, end)
+    inputs = (*memory, start, end)
+    picture = out or Path("runs/interpolate.png")
+    check_picture_file("--out", picture, inputs=inputs, overwrite=overwrite or out is None)
     for option, path in (("--start", start), ("--end", end)):
         if path.is_dir():
             raise KanervaError(
@@ -47,13 +53,16 @@ def interpolate(
                 fix="Name a file in this folder.",
             )
     model, _ = load_memory_model(checkpoint, device=choose_device(device))
-    ends, _ = read_user_images(model, [start, end])
-    images, _ = read_user_images(model, memory)
-    state = model.write(ends, model.write(images))
+    ends = read_user_images(model, [start, end]).images
+    found = read_user_images(model, memory)
+    state = model.write(ends, model.write(found.images))
     frames = model.interpolate(ends[0], ends[1], state, steps=steps)
-    if out.suffix.lower() == ".gif":
+    if picture.suffix.lower() == ".gif":
         rows = {f"{number / (steps - 1):.0%}": frame[None] for number, frame in enumerate(frames)}
     else:
         rows = {"line": frames}
-    save_picture(out, rows)
-    print(jsonlib.dumps({"steps": steps, "out": str(out)}) if json else f"picture: {out}")
+    save_picture(picture, rows)
+    say_saved([picture], inputs)
+    skipped = say_skipped(found)
+    report = {"steps": steps, "out": str(picture), "skipped": skipped}
+    print(jsonlib.dumps(report) if json else printable(f"picture: {picture}"))

@@ -1,6 +1,5 @@
 """Options that several commands share, and their checks. Importing this does not load torch."""
 
-from pathlib import Path
 from typing import Literal
 
 from kanerva.checks import check_integer
@@ -19,17 +18,6 @@ def check_seed(seed: int) -> None:
         at_most=2**63 - 1,
         fix="Use a small number such as 0; seeds end below 2^63.",
     )
-
-
-def check_picture(path: Path) -> None:
-    """Refuse a picture that is not a PNG file."""
-    if path.suffix.lower() != ".png":
-        raise KanervaError(
-            "--picture",
-            expected="a file name that ends in .png",
-            got=f"'{path}'",
-            fix="Name a file, for example runs/demo.png.",
-        )
 
 
 def choose_device(device: str | None) -> str:

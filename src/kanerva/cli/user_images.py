@@ -2,75 +2,71 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kanerva.errors import KanervaError
+from kanerva.cli.terminal import say
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from kanerva.data.user_images import UserImages
     from kanerva.models.memory_model import MemoryModel
     from kanerva.models.model import Model
 
 State = TypeVar("State")
 
 
-def read_user_images(model: Model, paths: Sequence[Path]) -> tuple[Tensor, list[str]]:
-    """Read files and folders as images that fit a model, on its device, and their names."""
+NUM_COLUMNS = 16
+"""Images side by side in a picture; more of them begin a new block of rows."""
+
+
+def read_user_images(model: Model, paths: Sequence[Path]) -> UserImages:
+    """Read files and folders as images that fit a model, on its device."""
     from kanerva.data.user_images import read_image_files
 
-    if not paths:
-        raise KanervaError(
-            "--memory",
-            expected="at least one file or folder",
-            got="none",
-            fix="Name images or folders of images, for example --memory drawings/.",
-        )
     config = model.config
-    images, names, _ = read_image_files(
+    found = read_image_files(
         paths, image_shape=config.image_shape, binary=config.likelihood == "bernoulli"
     )
-    return images.to(model.device), names
+    return found._replace(images=found.images.to(model.device))
 
 
-def write_user_images(model: MemoryModel[State], paths: Sequence[Path]) -> tuple[State, int]:
-    """Write files and folders; returns the memory and how many images are in it.
+def write_user_images(
+    model: MemoryModel[State], paths: Sequence[Path] | None
+) -> tuple[State, UserImages | None]:
+    """Write files and folders; returns the memory, and what was written.
 
     Without any path the memory is the learned prior.
     """
     if not paths:
-        print("no --memory: the memory is the learned prior, nothing was written", file=sys.stderr)
-        return model.prior_memory(), 0
-    images, names = read_user_images(model, paths)
-    return model.write(images), len(names)
+        return model.prior_memory(), None
+    found = read_user_images(model, paths)
+    return model.write(found.images), found
 
 
-def check_output(path: Path, *inputs: Path) -> None:
-    """Refuse an output that is not a picture, or that would overwrite one of the inputs."""
-    if path.suffix.lower() not in (".png", ".gif"):
-        raise KanervaError(
-            "--out",
-            expected="a file name that ends in .png or .gif",
-            got=f"'{path}'",
-            fix="Use .png for one picture with all rows, or .gif for an animation.",
-        )
-    here = path.resolve()
-    if path.exists() and any(place.resolve() in (here, *here.parents) for place in inputs):
-        raise KanervaError(
-            "--out",
-            expected="a file that is not one of the images to be read",
-            got=f"'{path}'",
-            fix="Name another file, or a file in another folder.",
-        )
+def say_skipped(*found: UserImages | None) -> list[str]:
+    """List the files that were skipped; one line on stderr says how many they are."""
+    from kanerva.data.folder_contents import skipped_in_words
+
+    skipped = sorted({file for images in found if images for file in images.skipped})
+    if skipped:
+        say(skipped_in_words("the folders", skipped))
+    return skipped
 
 
 def save_picture(path: Path, rows: Mapping[str, Tensor]) -> None:
     """Save rows of images: as one picture (.png), or each as a frame of an animation (.gif)."""
     from kanerva.atomic import write_atomically
-    from kanerva.rendering.image_grid import animation, image_grid, png
+    from kanerva.rendering.image_grid import animation, image_grid, png, stacked
 
-    still = path.suffix.lower() == ".png"
-    write_atomically(path, png(image_grid(rows)) if still else animation(rows))
+    if path.suffix.lower() == ".gif":
+        write_atomically(path, animation(rows))
+        return
+    length = max(len(row) for row in rows.values())
+    blocks = [
+        image_grid({label: row[start : start + NUM_COLUMNS] for label, row in rows.items()})
+        for start in range(0, length, NUM_COLUMNS)
+    ]
+    write_atomically(path, png(stacked(blocks)))

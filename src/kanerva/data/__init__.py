@@ -6,7 +6,6 @@ from kanerva.data.episodes import EpisodeSampler
 from kanerva.data.folder_contents import SkippedFilesWarning
 from kanerva.data.glyphs import render_glyphs
 from kanerva.data.load import DATASETS, load_dataset
-from kanerva.data.user_images import read_images
 
 __all__ = [
     "DATASETS",
@@ -15,6 +14,5 @@ __all__ = [
     "SkippedFilesWarning",
     "fetch",
     "load_dataset",
-    "read_images",
     "render_glyphs",
 ]

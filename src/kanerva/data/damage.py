@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_one_of
+from kanerva.checks import check_generator, check_one_of
+from kanerva.errors import KanervaError
 
 Damage = Literal["block12", "erase12", "salt", "half", "none"]
 """The name of a kind of damage; `damage` says what each one does."""
@@ -52,11 +53,16 @@ class DamageNoise(NamedTuple):
         Returns:
             Random numbers for each image.
 
+        Raises:
+            KanervaError: the images are not floating-point numbers (..., channels, H, W).
+
         Example:
             >>> DamageNoise.draw(torch.zeros(2, 3, 1, 8, 8), None).per_image.shape
             torch.Size([2, 3, 4])
 
         """
+        _check_images(images)
+        check_generator(generator, images.device)
         *items, _, height, width = images.shape
         options = {"device": images.device, "generator": generator}
         return DamageNoise(
@@ -88,7 +94,8 @@ def damage(images: Tensor, kind: Damage, *, generator: torch.Generator | None = 
         tensor([144., 144.])
 
     """
-    check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
+    _check_images(images)
+    check_generator(generator, images.device)
     return apply_damage(images, kind, DamageNoise.draw(images, generator))
 
 
@@ -103,6 +110,9 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
     Returns:
         The damaged images, of the same shape.
 
+    Raises:
+        KanervaError: there is no such kind of damage, or the noise was drawn for other images.
+
     Example:
         >>> images = torch.ones(1, 1, 4, 4)
         >>> noise = DamageNoise(torch.full((1, 4), 0.9), torch.rand(1, 1, 4, 4))
@@ -113,6 +123,10 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
                   [1., 1., 1., 1.]]]])
 
     """
+    if kind not in DAMAGES:
+        check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
+    _check_images(images)
+    _check_noise(noise, images)
     height, width = images.shape[-2:]
     if kind == "none":
         return images
@@ -137,6 +151,9 @@ def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
     Returns:
         The damaged images, of the same shape.
 
+    Raises:
+        KanervaError: the images are not episodes, or the noise was drawn for other images.
+
     Example:
         >>> images = torch.zeros(8, 32, 1, 28, 28)
         >>> noise = DamageNoise.draw(images, torch.Generator().manual_seed(0))
@@ -144,6 +161,8 @@ def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
         torch.Size([8, 32, 1, 28, 28])
 
     """
+    _check_images(images, num_dimensions=4)
+    _check_noise(noise, images)
     kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
     which, share = (noise.per_image[..., number, None, None, None] for number in (2, 3))
     damaged = torch.lerp(images, images.roll(1, dims=-4), 0.5 * share)
@@ -151,6 +170,39 @@ def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
         chosen = (which * (len(kinds) + 1)).floor() == number
         damaged = torch.where(chosen, apply_damage(images, kind, noise), damaged)
     return damaged
+
+
+def _check_images(images: Tensor, *, num_dimensions: int = 3) -> None:
+    if (
+        not isinstance(images, Tensor)
+        or not images.is_floating_point()
+        or images.dim() < num_dimensions
+        or images.numel() == 0
+    ):
+        shape = "(..., T, channels, H, W)" if num_dimensions == 4 else "(..., channels, H, W)"
+        raise KanervaError(
+            "images",
+            expected=f"floating-point numbers {shape}, ink 1 and background 0",
+            got=f"{images.dtype} {tuple(images.shape)}"
+            if isinstance(images, Tensor)
+            else type(images).__name__,
+            fix="Turn bytes into such numbers first, for example (images > 20).float().",
+        )
+
+
+def _check_noise(noise: DamageNoise, images: Tensor) -> None:
+    if isinstance(noise, DamageNoise):
+        shape = (*images.shape[:-3], 1, *images.shape[-2:])
+        if noise.per_pixel.shape == shape and noise.per_image.shape == (*images.shape[:-3], 4):
+            return
+    raise KanervaError(
+        "noise",
+        expected=f"the random numbers for images {tuple(images.shape)}",
+        got=f"those for {tuple(noise.per_pixel.shape)}"
+        if isinstance(noise, DamageNoise)
+        else type(noise).__name__,
+        fix="Draw them for these images: DamageNoise.draw(images, generator).",
+    )
 
 
 def _block(per_image: Tensor, height: int, width: int) -> Tensor:

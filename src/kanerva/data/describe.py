@@ -1,10 +1,12 @@
 """What a data set contains, as numbers and words for `kanerva data info`."""
 
+import warnings
 from pathlib import Path
 from typing import TypedDict
 
 from kanerva.data.dataset import SPLITS, Dataset
-from kanerva.data.load import load_dataset
+from kanerva.data.folder_contents import SkippedFilesWarning, list_images
+from kanerva.data.load import DATASETS, load_dataset
 from kanerva.data.pixels import THRESHOLD
 from kanerva.errors import KanervaError
 
@@ -26,6 +28,10 @@ class DatasetDescription(TypedDict):
     likelihood: str
     binarisation: str
     encoding: str
+    source: str
+    """What to pass to `load_dataset`: a name, or the absolute path of a folder."""
+    skipped_files: list[str]
+    """Files of a folder that are not images."""
     splits: dict[str, SplitDescription]
 
 
@@ -41,9 +47,11 @@ def describe(
     dataset: Dataset | None = None
     for split in SPLITS:
         try:
-            dataset = load_dataset(
-                name, split, data_folder=data_folder, binarisation=binarisation, size=size
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SkippedFilesWarning)  # they are in the result
+                dataset = load_dataset(
+                    name, split, data_folder=data_folder, binarisation=binarisation, size=size
+                )
         except KanervaError as error:
             if error.argument != "split":  # a small folder may have no images for validation
                 raise
@@ -55,6 +63,8 @@ def describe(
             "mean_pixel": mean_pixel(dataset),
         }
     assert dataset is not None, "every data set has images for training or for test"
+    assert dataset.source is not None, "it was loaded"
+    own = dataset.source not in DATASETS
     return {
         "name": dataset.name,
         "image_shape": list(dataset.image_shape),
@@ -62,6 +72,8 @@ def describe(
         "likelihood": dataset.likelihood,
         "binarisation": dataset.binarisation,
         "encoding": dataset.encoding,
+        "source": dataset.source,
+        "skipped_files": list_images(Path(dataset.source)).skipped if own else [],
         "splits": splits,
     }
 

@@ -7,10 +7,19 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from kanerva.checks import check_one_of
-from kanerva.data.paths import FOLDER, NOTHING, in_words, resolve_data_folder, what_is_at
+from kanerva.data.paths import (
+    FILE,
+    FOLDER,
+    NOTHING,
+    in_words,
+    resolve_data_folder,
+    unreadable,
+    what_is_at,
+)
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 
@@ -97,12 +106,13 @@ def fetch(
     if name == "glyphs":
         return []
     check_one_of("name", name, REMOTE_FILES)
-    if mirror is not None and not re.match(r"https?://", mirror):
+    if mirror is not None and not _is_address(mirror):
         raise KanervaError(
             "mirror",
-            expected="an address that begins with http:// or https://",
+            expected="an address such as https://example.org/files, in ASCII without spaces",
             got=repr(mirror),
-            fix="Files on this machine need no download: say where they are with --data-folder.",
+            fix="Files on this machine need no download: say where they are with --data-folder "
+            "(in Python: data_folder=).",
         )
     folder = resolve_data_folder(data_folder)
     _make(folder)
@@ -112,6 +122,17 @@ def fetch(
             remote = remote._replace(url=f"{mirror.rstrip('/')}/{remote.filename}")
         results.append(download(remote, folder, show_progress=show_progress))
     return results
+
+
+def _is_address(mirror: object) -> bool:
+    if not isinstance(mirror, str) or not re.fullmatch(r"https?://[!-~]+", mirror):
+        return False
+    try:
+        parts = urlsplit(mirror)
+        (parts.hostname or "").encode("idna")
+        return bool(parts.hostname) and parts.port != 0  # reading the port checks it
+    except ValueError:
+        return False
 
 
 def _make(folder: Path) -> None:
@@ -131,7 +152,26 @@ def _make(folder: Path) -> None:
 def download(remote: RemoteFile, folder: Path, *, show_progress: bool = True) -> FetchedFile:
     """Download one file. An incomplete one is called FILE.part; a later call continues it."""
     path = folder / remote.filename
-    if path.exists():
+    try:
+        return _download(remote, path, show_progress)
+    except OSError as error:  # those of the connection were caught before
+        file = Path(os.fsdecode(error.filename)) if error.filename else path
+        found = what_is_at(file)
+        got = found if found not in (FILE, NOTHING) else in_words(error)
+        raise KanervaError(
+            str(file),
+            expected="a file that can be written",
+            got=got,
+            fix="Free some space, or name another folder with --data-folder (in Python: "
+            "data_folder=).",
+        ) from None
+
+
+def _download(remote: RemoteFile, path: Path, show_progress: bool) -> FetchedFile:
+    found = what_is_at(path)
+    if found not in (FILE, NOTHING):
+        raise unreadable(path, found)
+    if found == FILE:
         same = remote.md5 is None or _md5(path) == remote.md5
         note = "" if same else ", with another checksum than the published file"
         return FetchedFile(path, "already there" + note)
@@ -179,8 +219,8 @@ def _resume(remote: RemoteFile, part: Path, show: bool) -> None:
         continues = response.status == 206 and match is not None and int(match[1]) == start
         if not continues:
             start = 0
-        length = response.headers.get("Content-Length")
-        end = None if length is None else start + int(length)
+        length = response.headers.get("Content-Length", "")
+        end = start + int(length) if re.fullmatch(r"\d{1,18}", length) else None
         with (
             part.open("ab" if continues else "wb") as file,
             progress_bar(

@@ -6,12 +6,14 @@ Shapes: B episodes, T items.
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_integer
+from kanerva.checks import check_generator, check_integer
 from kanerva.data.dataset import Dataset
 from kanerva.data.pixels import THRESHOLD as THRESHOLD
 from kanerva.data.pixels import to_pixels
 from kanerva.errors import KanervaError
 
+MOST_BYTES = 2**42
+"""Episodes that take more memory than this, 4 TB, are a mistake."""
 _LARGEST_INT32 = 2**31 - 1
 
 
@@ -46,7 +48,20 @@ class EpisodeSampler:
     """
 
     def __init__(self, dataset: Dataset, *, num_items: int, num_classes: int | None = None) -> None:
-        check_integer("num_items", num_items, fix="The paper's episodes have 32 items.")
+        if not isinstance(dataset, Dataset):
+            raise KanervaError(
+                "dataset",
+                expected="a Dataset",
+                got=type(dataset).__name__,
+                fix='Pass load_dataset("omniglot", "train"), or make a Dataset from your tensors.',
+            )
+        self._most_images = MOST_BYTES // (4 * dataset.images[0].numel())
+        check_integer(
+            "num_items",
+            num_items,
+            at_most=self._most_images,
+            fix="The paper's episodes have 32 items.",
+        )
         self.dataset = dataset
         self.num_items = num_items
         self.num_classes = num_classes
@@ -68,7 +83,7 @@ class EpisodeSampler:
         )
 
     def sample(self, num_episodes: int, *, generator: torch.Generator | None = None) -> Tensor:
-        """Draw episodes.
+        """Draw random episodes: images (B, T, channels, H, W) without their labels.
 
         Gaussian images are bytes / 256. Training adds the noise that fills the gaps between these
         values; there is none here.
@@ -133,16 +148,13 @@ class EpisodeSampler:
     def _draw(self, num_episodes: int, generator: torch.Generator | None) -> Tensor:
         """Draw image numbers (B, T)."""
         check_integer(
-            "num_episodes", num_episodes, fix="Pass how many episodes to draw, for example 16."
+            "num_episodes",
+            num_episodes,
+            at_most=max(1, self._most_images // self.num_items),
+            fix="Pass how many episodes to draw, for example 16.",
         )
         device = self.dataset.device
-        if generator is not None and generator.device.type != device.type:
-            raise KanervaError(
-                "generator",
-                expected=f"a generator on {device}, where the images are",
-                got=str(generator.device),
-                fix=f"Make it there: torch.Generator({str(device)!r}).",
-            )
+        check_generator(generator, device)
         shape = (num_episodes, self.num_items)
         if self.num_classes is None:
             return torch.randint(len(self.dataset), shape, generator=generator, device=device)

@@ -68,11 +68,11 @@ def list_folder(folder: Path) -> FolderContents:
     todo = [""]
     while todo:
         here = todo.pop()
-        real = os.path.realpath(folder / here)
-        if real in seen:
-            continue
-        seen.add(real)
         try:
+            real = os.path.realpath(folder / here)
+            if real in seen:
+                continue
+            seen.add(real)
             with os.scandir(real) as entries:
                 for entry in entries:
                     if not entry.name.startswith(".") and entry.name != "__MACOSX":

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from kanerva.checks import check_integer
 from kanerva.data.hershey import Glyph, draw_strokes, glyphs
 from kanerva.data.image_arrays import FIT, TEST, VALID, ImageArrays, in_split_order
 from kanerva.data.image_files import RESAMPLING
@@ -17,6 +18,8 @@ from kanerva.errors import KanervaError
 NUM_FIT, NUM_VALID, NUM_TEST = 10, 2, 4
 """How many drawings of each glyph there are for fitting, validation and test."""
 SIZE = 28
+MAX_SIZE = 1024
+"""The largest height and width of an image."""
 OVERSAMPLING = 4
 """Glyphs are drawn this many times larger and then down-sampled, as Omniglot is."""
 PEN_WIDTHS = (2, 3, 3, 4)
@@ -58,7 +61,8 @@ def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZ
         uint8 (N, 1, size, size), ink 255 and background 0.
 
     Raises:
-        KanervaError: a class number is not one of the data set's.
+        KanervaError: a class number is not one of the data set's, or `seed` or `size` is not a
+            whole number in its range.
 
     Example:
         >>> from kanerva.data import render_glyphs
@@ -67,16 +71,27 @@ def render_glyphs(classes: Iterable[int] | Tensor, *, seed: int, size: int = SIZ
         (torch.Size([3, 1, 28, 28]), torch.uint8)
 
     """
-    numbers = np.asarray(list(classes), dtype=np.int64)
-    wrong = numbers[(numbers < 0) | (numbers >= len(glyphs()))]
-    if len(wrong):
-        raise KanervaError(
-            "classes",
-            expected=f"numbers from 0 to {len(glyphs()) - 1}",
-            got=str(wrong[0]),
-            fix='Use the labels of load_dataset("glyphs", ...).',
-        )
+    check_integer("seed", seed, at_least=0, fix="Pass any small number, for example 0.")
+    check_integer("size", size, at_most=MAX_SIZE, fix=f"The usual size is {SIZE}.")
+    values = classes.tolist() if isinstance(classes, Tensor) else classes
+    if not isinstance(values, Iterable):
+        raise _wrong_class(type(values).__name__)
+    values = list(values)
+    for value in values:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not 0 <= value < len(glyphs()):
+            raise _wrong_class(repr(value)[:60])
+    numbers = np.asarray(values, dtype=np.int64)
     return torch.from_numpy(_render(numbers, seed=seed, size=size, show_progress=False))
+
+
+def _wrong_class(got: str) -> KanervaError:
+    return KanervaError(
+        "classes",
+        expected=f"whole numbers from 0 to {len(glyphs()) - 1}",
+        got=got,
+        fix='Use the labels of load_dataset("glyphs", ...).',
+    )
 
 
 def _render(numbers: np.ndarray, *, seed: int, size: int, show_progress: bool) -> np.ndarray:

@@ -58,6 +58,11 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
 
     Returns uint8 (channels, size, size), with one channel if `grey` and three if not.
     """
+    return middle_square(upright(image, grey=grey), size)
+
+
+def upright(image: Image.Image, *, grey: bool) -> Image.Image:
+    """Turn an image upright, put it on white, and convert it to 8 bits of grey or colour."""
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would cut off at 255
         image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
@@ -69,9 +74,13 @@ def to_array(image: Image.Image, *, size: int, grey: bool) -> np.ndarray:
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    image = ImageOps.fit(image.convert("L" if grey else "RGB"), (size, size), RESAMPLING)
-    array = np.asarray(image)
-    return array[None] if grey else array.transpose(2, 0, 1)
+    return image.convert("L" if grey else "RGB")
+
+
+def middle_square(image: Image.Image, size: int) -> np.ndarray:
+    """Cut out the middle square of an upright image; returns uint8 (channels, size, size)."""
+    array = np.asarray(ImageOps.fit(image, (size, size), RESAMPLING))
+    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
 def has_light_background(images: np.ndarray) -> bool:

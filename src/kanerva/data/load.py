@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_integer, check_one_of, check_path
+from kanerva.checks import check_bool, check_integer, check_one_of, check_path
 from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
 from kanerva.data.dataset import SPLITS, Dataset
-from kanerva.data.dataset_checks import check_likelihood
+from kanerva.data.dataset_checks import BINARISATIONS, check_likelihood
 from kanerva.data.folder_contents import warn_about_skipped
 from kanerva.data.image_arrays import ImageArrays, split_bounds
 from kanerva.data.paths import (
@@ -74,8 +74,6 @@ Example:
     ('omniglot', 'omniglot-burda', 'cifar10', 'glyphs')
 
 """
-MAX_SIZE = 1024
-"""The largest height and width of an image."""
 
 
 def load_dataset(
@@ -118,6 +116,11 @@ def load_dataset(
 
     """
     check_one_of("split", split, SPLITS)
+    check_bool("show_progress", show_progress, fix="Pass False for no progress bar.")
+    if grey is not None:
+        check_bool("grey", grey, fix="Pass True for grey, False for colour, or leave it out.")
+    if likelihood is not None:
+        check_one_of("likelihood", likelihood, BINARISATIONS)
     path = check_path("name", name, what=f"a folder of images, or one of {', '.join(DATASETS)}")
     name = str(name)
     reader, where = _reader(name, path, data_folder, grey, likelihood)
@@ -191,9 +194,9 @@ def _itself(folder: Path) -> list[Path]:
 
 
 def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
-    if size is None or size == reader.size:
+    if size is None:
         return reader.size
-    if not reader.resizable:
+    if not reader.resizable and size != reader.size:
         raise KanervaError(
             "size",
             expected=str(reader.size),
@@ -203,7 +206,7 @@ def _checked_size(name: str, reader: DatasetReader, size: int | None) -> int:
     check_integer(
         "size",
         size,
-        at_most=MAX_SIZE,
+        at_most=glyphs.MAX_SIZE,
         fix=f"The usual size of {name} is {reader.size} x {reader.size} pixels.",
     )
     return size

@@ -7,19 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 
-from kanerva.checks import check_integer, check_path
+from kanerva.checks import check_bool, check_integer, check_path
 from kanerva.data.folder_contents import list_images, skipped_in_words, warn_about_skipped
-from kanerva.data.image_files import FORMATS, border, open_image, to_array
+from kanerva.data.glyphs import MAX_SIZE
+from kanerva.data.image_files import FORMATS, border, middle_square, open_image, upright
 from kanerva.data.paths import FILE, FOLDER, fix_for, read_file, what_is_at
 from kanerva.data.pixels import THRESHOLD
+from kanerva.data.uneven_light import contrast_in_uneven_light
 from kanerva.errors import KanervaError
 
 MIN_CONTRAST = 8
 """An image with less contrast than this has no ink; compression alone can cause that much."""
-MAX_SIZE = 1024
-"""The largest height and width."""
+MIN_UNEVEN_CONTRAST = 0.1
+"""The same in uneven light, as a share of the background: remains of the light can be so strong."""
 
 
 class UserImages(NamedTuple):
@@ -43,8 +46,9 @@ def read_images(
 
     Each image is cut to its middle square and resized. For a binary model, the border of the image
     tells its background, and everything that stands out clearly from that becomes ink. Omniglot's
-    threshold is used for this, so that drawings look as in training. Files in a folder that are not
-    images are skipped, with a `SkippedFilesWarning`.
+    threshold is used for this, so that drawings look as in training. In photographs with uneven
+    light the background is estimated around each pixel. Files in a folder that are not images are
+    skipped, with a `SkippedFilesWarning`.
 
     Args:
         paths: an image file, a folder of which all images are read, sorted by name, or several of
@@ -84,18 +88,13 @@ def read_image_files(
 ) -> UserImages:
     """Read images as `read_images` does; say which files they come from and which were skipped."""
     channels, size = _checked_shape(image_shape)
-    if not isinstance(binary, bool):
-        raise KanervaError(
-            "binary",
-            expected="True or False",
-            got=repr(binary),
-            fix="Pass True for a model with a Bernoulli likelihood.",
-        )
+    check_bool("binary", binary, fix="Pass True for a model with a Bernoulli likelihood.")
     files, skipped = _find(paths)
     arrays: list[np.ndarray] = []
     for file in files:
-        array = to_array(open_image(read_file(file), str(file)), size=size, grey=channels == 1)
-        arrays.append(_ink(array) if binary else array / 256)
+        image = upright(open_image(read_file(file), str(file)), grey=channels == 1)
+        array = middle_square(image, size)
+        arrays.append(_ink(image, array, file) if binary else array / 256)
     images = torch.from_numpy(np.stack(arrays)).float()
     return UserImages(images, [str(file) for file in files], skipped)
 
@@ -159,16 +158,39 @@ def _no_images(path: Path, got: str, fix: str) -> KanervaError:
     return KanervaError(str(path), expected="an image, or a folder with images", got=got, fix=fix)
 
 
-def _ink(array: np.ndarray) -> np.ndarray:
-    """Turn grey (channels, H, W) into 0 and 1, for a background of any grey.
+def _ink(image: Image.Image, array: np.ndarray, file: Path) -> np.ndarray:
+    """Turn an image, of which `array` (channels, H, W) is the middle, into 0 and 1."""
+    contrast = contrast_in_uneven_light(image, array[0]) if len(array) == 1 else None
+    if contrast is None:
+        contrast = _contrast_in_even_light(array)
+        ink = _standing_out(contrast) & (contrast.max() >= MIN_CONTRAST)
+    else:
+        ink = _standing_out(contrast[None]) & (contrast.max() >= MIN_UNEVEN_CONTRAST)
+    if not ink.any():
+        raise KanervaError(
+            str(file),
+            expected="a drawing that stands out from its background",
+            got=f"no ink found in {file.name}",
+            fix="Remove the file, or make the drawing darker. Only the middle square of an image "
+            "is read.",
+        )
+    return ink
+
+
+def _contrast_in_even_light(array: np.ndarray) -> np.ndarray:
+    """How strongly each pixel stands out from the background, which may have any grey."""
+    background = np.median(border(array).astype(float))
+    darker, lighter = background - array, array - background
+    return darker if darker.max() >= lighter.max() else lighter
+
+
+def _standing_out(contrast: np.ndarray) -> np.ndarray:
+    """Which pixels (channels, H, W) stand out clearly.
 
     On a clean background everything above Omniglot's threshold is ink, relative to the strongest
     ink. On a rough background ink must also stand out from the grain of the background.
     """
-    edge = border(array).astype(float)
-    background = np.median(edge)
-    darker, lighter = background - array, array - background
-    ink = darker if darker.max() >= lighter.max() else lighter
-    threshold = ink.max() * THRESHOLD / 255
-    grain = 6 * np.median(np.abs(edge - background))
-    return (ink > max(threshold, grain)) & (ink.max() >= MIN_CONTRAST)
+    edge = border(contrast)
+    threshold = contrast.max() * THRESHOLD / 255
+    grain = 6 * np.median(np.abs(edge - np.median(edge)))
+    return contrast > max(threshold, grain)

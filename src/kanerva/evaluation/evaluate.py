@@ -100,15 +100,20 @@ def importance_bound(
     with torch.no_grad():
         for size in batch_sizes(num_episodes, max(1, 640 // episode_length)):
             images = sampler.sample(size, generator=generator)
-            log_weights = model.log_weights(images, num_samples=num_samples, generator=generator)
+            log_weights = model.log_importance_weights(
+                images, num_samples=num_samples, generator=generator
+            )
             log_mean = log_weights.logsumexp(0) - math.log(num_samples)
             total -= log_mean.double().mean(-1).sum().item()
     return total / num_episodes
 
 
 def pixel_entropy(dataset: Dataset) -> float:
-    """Nats that an image costs a model that knows only how often each pixel is ink."""
-    ink = dataset.images.double().mean(0) / 255
+    """Nats that an image costs a model that knows only how often each pixel is ink.
+
+    Pixels count as episodes show them, after binarisation.
+    """
+    ink = dataset.mean_image()
     return -(torch.xlogy(ink, ink) + torch.xlogy(1 - ink, 1 - ink)).sum().item()
 
 

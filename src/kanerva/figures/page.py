@@ -4,6 +4,7 @@ import base64
 import html
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from kanerva.atomic import write_atomically
+from kanerva.errors import KanervaError
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import MissingResultError, Results
@@ -37,25 +39,66 @@ class Made(NamedTuple):
     page: Path
 
 
-def make_figures(results: Path, out: Path) -> Made:
-    """Write PNG, SVG and JSON of every figure whose results are there, and index.html."""
+def make_figures(
+    results: Path, out: Path, *, on_figure: Callable[[int, str], None] | None = None
+) -> Made:
+    """Write PNG, SVG and JSON of every figure whose results are there, and index.html.
+
+    Args:
+        results: folder with the files of results.
+        out: folder for the figures. Files with the names of figures are replaced.
+        on_figure: called before each figure with its number, from 1, and its name.
+
+    """
     found = Results.load(results)
-    drawn: list[tuple[Entry, Drawn]] = []
-    missing = {}
-    for entry in CATALOGUE:
+    drawn: dict[str, dict[str, bytes]] = {}
+    missing: dict[str, str] = {}
+    parts: list[str] = []
+    for number, entry in enumerate(CATALOGUE, 1):
+        if on_figure is not None:
+            on_figure(number, entry.name)
         try:
-            drawn.append((entry, entry.draw(found)))
+            figure = entry.draw(found)
+            files = {suffix: _encode(figure.figure, suffix) for suffix in ("png", "svg")}
         except MissingResultError as error:
             missing[entry.name] = str(error)
-    parts = []
-    for entry, figure in drawn:
-        for suffix in ("png", "svg"):
-            write_atomically(out / f"{entry.name}.{suffix}", _encode(figure.figure, suffix))
-        write_atomically(out / f"{entry.name}.json", json.dumps(in_json(figure.data)).encode())
-        parts.append(_section(entry, figure))
+            continue
+        except KanervaError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise _not_drawable(entry.name, results, error) from None
+        files["json"] = json.dumps(in_json(figure.data)).encode()
+        drawn[entry.name] = files
+        parts.append(_section(entry, figure, files["png"]))
+    if not drawn:
+        raise KanervaError(
+            "--results",
+            expected="results of at least one figure",
+            got=f"'{results}', which has no {', no '.join(sorted(set(missing.values())))}",
+            fix="Name the folder of a comparison, or see docs/how-to/figures.md.",
+        )
+    for name, files in drawn.items():
+        for suffix, contents in files.items():
+            write_atomically(out / f"{name}.{suffix}", contents)
     page = out / "index.html"
     write_atomically(page, _page(parts, missing).encode())
-    return Made([entry.name for entry, _ in drawn], missing, page)
+    return Made(list(drawn), missing, page)
+
+
+def possible_files(out: Path) -> list[Path]:
+    """All files that `make_figures` may write in a folder."""
+    names = [f"{entry.name}.{end}" for entry in CATALOGUE for end in ("png", "svg", "json")]
+    return [out / name for name in ("index.html", *names)]
+
+
+def _not_drawable(name: str, results: Path, error: Exception) -> KanervaError:
+    """The error for numbers that do not fit together, which matplotlib or Pillow notices."""
+    return KanervaError(
+        "--results",
+        expected=f"results that fit together, to draw {name}",
+        got=f"{type(error).__name__} ({' '.join(str(error).split())[:150]}) in '{results}'",
+        fix="Make the results again, or move them out of the folder.",
+    )
 
 
 def _encode(figure: Figure | Image.Image, suffix: str) -> bytes:
@@ -67,8 +110,8 @@ def _encode(figure: Figure | Image.Image, suffix: str) -> bytes:
     return stream.getvalue()
 
 
-def _section(entry: Entry, drawn: Drawn) -> str:
-    image = base64.b64encode(_encode(drawn.figure, "png")).decode()
+def _section(entry: Entry, drawn: Drawn, picture: bytes) -> str:
+    image = base64.b64encode(picture).decode()
     title, paper, ours = (html.escape(text) for text in (entry.title, entry.paper, drawn.ours))
     return (
         f'<h2 id="{entry.name}">{title}</h2>\n'

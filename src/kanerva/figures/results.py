@@ -96,8 +96,8 @@ class Results:
             classifier_accuracy=saved["classifier_accuracy"].number(),
             shares={
                 num_classes: {
-                    name: Shares(_numbers(part["mean"]), _numbers(part["stderr"]))
-                    for name, part in parts.entries().items()
+                    name: Shares(_numbers(parts[name]["mean"]), _numbers(parts[name]["stderr"]))
+                    for name in ("kanerva", "vae", "real")
                 }
                 for num_classes, parts in saved["classes"].entries().items()
             },
@@ -117,7 +117,10 @@ class Results:
     def image_rows(self, data_set: str, *keys: str) -> Rows:
         """Labelled rows of images, for example those of ("repair",) or ("samples", "4")."""
         saved = self._figure_images(data_set, *keys)
-        return {label: row.images() for label, row in saved.entries().items()}
+        rows = {label: row.images() for label, row in saved.entries().items()}
+        if not rows:
+            raise MissingResultError(f"{' '.join((data_set, *keys))} in figure_images.json")
+        return rows
 
     def _figure_images(self, data_set: str, *keys: str) -> SavedJson:
         saved = self._file("figure_images")

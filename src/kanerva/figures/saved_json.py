@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +25,15 @@ class SavedJson:
     @classmethod
     def read(cls, file: Path) -> "SavedJson":
         """Read a file that holds one JSON object."""
+        if not os.path.isfile(file):  # reading a pipe would wait for ever
+            raise _wrong(file, "a file", "a folder, a pipe or a link that leads nowhere")
         try:
-            value = json.loads(file.read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            value = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise _wrong(file, "a file that can be read", str(error.strerror).lower()) from None
+        except RecursionError:
+            raise _wrong(file, "one JSON object", "thousands of them inside each other") from None
+        except ValueError as error:  # not JSON, not text, or a number of thousands of digits
             raise _wrong(file, "one JSON object", f"something else ({error})") from None
         if not isinstance(value, dict):
             raise _wrong(file, "one JSON object", type(value).__name__)
@@ -76,13 +83,16 @@ class SavedJson:
         return self.value
 
     def images(self) -> NDArray[np.float64]:
-        """Images that `images_to_json` saved."""
+        """Images (N, channels, H, W) that `images_to_json` saved."""
         if not isinstance(self.value, dict):
             raise self._error("saved images", repr(self.value)[:40])
         try:
-            return images_from_json(self.value)
+            images = images_from_json(self.value)
         except KanervaError as error:
             raise self._error(error.expected, error.got) from None
+        if images.ndim != 4 or images.shape[1] not in (1, 3) or 0 in images.shape:
+            raise self._error("images (N, 1 or 3 channels, H, W)", f"shape {images.shape}")
+        return images
 
     def _part(self, value: object, step: str) -> "SavedJson":
         return SavedJson(value, self.file, (self.place + step).removeprefix("."))

@@ -10,7 +10,6 @@ There is no explicit inverse here, only triangular solves.
 
 from kanerva.linalg.factors import (
     cholesky,
-    is_capturing_graph,
     is_positive_definite,
     log_det,
     rounded_covariance,
@@ -23,7 +22,9 @@ from kanerva.linalg.products import (
     WORKING_DTYPE,
     add_diagonal,
     add_diagonal_,
+    broadcast_shapes,
     concatenate_columns,
+    squared_length,
     subtract_gram,
     subtract_product,
     symmetrise,
@@ -34,16 +35,28 @@ from kanerva.linalg.spectrum import (
     split_leading_directions,
     square_root,
 )
+from kanerva.linalg.values import (
+    any_true,
+    is_capturing_graph,
+    is_differentiating,
+    is_transforming,
+    numbers,
+)
 
 __all__ = [
     "WORKING_DTYPE",
     "add_diagonal",
     "add_diagonal_",
+    "any_true",
+    "broadcast_shapes",
     "cholesky",
     "concatenate_columns",
     "is_capturing_graph",
+    "is_differentiating",
     "is_positive_definite",
+    "is_transforming",
     "log_det",
+    "numbers",
     "rounded_covariance",
     "smallest_eigenvalue",
     "solve",
@@ -52,6 +65,7 @@ __all__ = [
     "solve_upper",
     "split_leading_directions",
     "square_root",
+    "squared_length",
     "subtract_gram",
     "subtract_product",
     "symmetrise",

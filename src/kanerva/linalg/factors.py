@@ -8,16 +8,10 @@ from torch import Tensor
 
 from kanerva.errors import JitterWarning, NotPositiveDefiniteError
 from kanerva.linalg.products import WORKING_DTYPE, add_diagonal, to_float64
+from kanerva.linalg.values import any_true, is_capturing_graph, is_transforming, numbers
 
 JITTERS = (1e-15, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """The jitters to try, in this order, each relative to the mean of the matrix's diagonal."""
-
-
-def is_capturing_graph(tensor: Tensor) -> bool:
-    """Whether a CUDA graph is being captured or a function compiled: values cannot be read then."""
-    if torch.compiler.is_compiling():
-        return True
-    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def cholesky(matrix: Tensor, *, name: str) -> Tensor:
@@ -28,10 +22,11 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
     is not enough, a `NotPositiveDefiniteError` is raised. Only the matrices of the batch that fail
     are changed. Warnings and errors call the matrix `name`.
     """
-    if matrix.shape[-1] == 1 and not is_capturing_graph(matrix) and bool((matrix > 0).all()):
+    scalars = matrix.shape[-1] == 1 and not is_capturing_graph(matrix)
+    if scalars and bool((numbers(matrix) > 0).all()):
         return matrix.sqrt()  # on-line writing: the system of one item is a scalar
     factor, failed = torch.linalg.cholesky_ex(matrix)
-    if is_capturing_graph(matrix) or not bool(failed.any()):
+    if is_capturing_graph(matrix) or not any_true(failed):
         return factor
 
     scale = matrix.diagonal(dim1=-2, dim2=-1).abs().mean(-1)
@@ -39,7 +34,7 @@ def cholesky(matrix: Tensor, *, name: str) -> Tensor:
         extra = jitter * torch.where(failed > 0, scale, torch.zeros_like(scale))
         shifted = matrix + torch.diag_embed(extra[..., None].expand(matrix.shape[:-1]))
         factor, still_failed = torch.linalg.cholesky_ex(shifted)
-        if not bool(still_failed.any()):
+        if not any_true(still_failed):
             warnings.warn(
                 f"{name} was not positive definite because of rounding; added {jitter:g} of its "
                 "mean diagonal. The weights are very large compared with the noise, and the result "
@@ -78,11 +73,11 @@ def solve_and_project(
     """L^-1 left and left' A^-1 right, for A = `matrix` with Cholesky factor L.
 
     The second result is differentiated through A itself, which costs one solve. To differentiate
-    through L would need the derivative of the factorisation, which costs several times as much.
+    through L would need the derivative of the factorisation, which costs several times as much. It
+    is done only inside transforms of `torch.func`, which know nothing else.
     """
-    if not torch.is_grad_enabled() or not any(
-        tensor.requires_grad for tensor in (matrix, left, right)
-    ):
+    needs_grad = any(tensor.requires_grad for tensor in (matrix, left, right))
+    if is_transforming() or not (torch.is_grad_enabled() and needs_grad):
         whitened, other = _solve_both(solve_lower, factor, left, right)
         return whitened, whitened.mT @ other
     product: Tensor = _ProjectedSolve.apply(matrix, factor.detach(), left, right)  # pyright: ignore
@@ -142,6 +137,9 @@ class _Solve(torch.autograd.Function):
 
 def solve(matrix: Tensor, rhs: Tensor, *, name: str) -> Tensor:
     """A^-1 rhs for a positive definite A, differentiated through A itself and not its factor."""
+    if is_transforming():
+        factor = cholesky(matrix, name=name)
+        return solve_upper(factor, solve_lower(factor, rhs))
     factor = cholesky(matrix.detach(), name=name)
     return _Solve.apply(matrix, factor, rhs)  # pyright: ignore[reportReturnType]
 
@@ -163,7 +161,7 @@ def log_det(factor: Tensor) -> Tensor:
 
 def is_positive_definite(matrix: Tensor) -> bool:
     """Whether every symmetric matrix of the batch is positive definite, without jitter."""
-    return not bool(torch.linalg.cholesky_ex(matrix).info.any())
+    return not any_true(torch.linalg.cholesky_ex(matrix).info)
 
 
 def rounded_covariance(matrix: Tensor, dtype: torch.dtype) -> Tensor:

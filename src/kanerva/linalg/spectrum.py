@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from kanerva.errors import KanervaError
 from kanerva.linalg.products import symmetrise
+from kanerva.linalg.values import is_transforming
 
 
 def smallest_eigenvalue(matrix: Tensor) -> Tensor:
@@ -17,7 +18,9 @@ def square_root(matrix: Tensor) -> Tensor:
 
     F is one of many such roots. Its gradient is right for everything that depends on F F' alone.
     """
-    return _SquareRoot.apply(matrix)  # pyright: ignore[reportReturnType]
+    function = _ForwardSquareRoot if is_transforming() else _SquareRoot
+    root, _, _ = function.apply(matrix)  # pyright: ignore[reportGeneralTypeIssues]
+    return root
 
 
 def split_leading_directions(matrix: Tensor, num_leading: int) -> tuple[Tensor, Tensor]:
@@ -27,7 +30,8 @@ def split_leading_directions(matrix: Tensor, num_leading: int) -> tuple[Tensor, 
     rotation of the columns within F1 or within F2 is arbitrary. The gradient is right for
     everything that depends on F1 F1' and F2 F2' alone.
     """
-    rotation: Tensor = _LeadingDirections.apply(matrix.mT @ matrix, num_leading)  # pyright: ignore
+    function = _ForwardLeadingDirections if is_transforming() else _LeadingDirections
+    rotation, _ = function.apply(matrix.mT @ matrix, num_leading)  # pyright: ignore
     rotated = matrix @ rotation
     return rotated[..., :num_leading], rotated[..., num_leading:]
 
@@ -40,22 +44,53 @@ class _SquareRoot(torch.autograd.Function):
     space, where a positive semi-definite A cannot move to first order.
     """
 
-    @staticmethod
-    def forward(ctx, matrix: Tensor) -> Tensor:
-        values, vectors = torch.linalg.eigh(matrix)
-        strengths = values.clamp_min(0).sqrt()
-        ctx.save_for_backward(vectors, strengths)
-        return vectors * strengths[..., None, :]
+    generate_vmap_rule = True
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor) -> Tensor:
+    def forward(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        values, vectors = torch.linalg.eigh(matrix)
+        strengths = values.clamp_min(0).sqrt()
+        return vectors * strengths[..., None, :], vectors, strengths
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor], output: tuple[Tensor, Tensor, Tensor]) -> None:
+        _, vectors, strengths = output
+        ctx.mark_non_differentiable(vectors, strengths)
+        ctx.save_for_backward(*inputs, vectors, strengths)
+        ctx.save_for_forward(vectors, strengths)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor, *_: Tensor | None) -> Tensor:
+        matrix, vectors, strengths = ctx.saved_tensors
+        with torch.no_grad():
+            outcome = _square_root_gradient(gradient, vectors, strengths)
+        return _differentiable_once(outcome, gradient, matrix)
+
+
+class _ForwardSquareRoot(_SquareRoot):
+    """The same with a forward-mode derivative, which `torch.compile` does not accept."""
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor) -> tuple[Tensor, None, None]:
+        """dF = dA F^+' - F (F^+ dA F^+') / 2, so that dF F' + F dF' = dA."""
         vectors, strengths = ctx.saved_tensors
-        seen = strengths > 1e-7 * strengths.amax(-1, keepdim=True)
-        inverse = torch.where(seen, 1 / strengths, 0)
-        half = 0.5 * (gradient * inverse[..., None, :]) @ vectors.mT
-        seen_vectors = vectors * seen[..., None, :]
-        return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
+        pseudo_inverse = vectors * _inverse_strengths(strengths)[..., None, :]
+        towards = tangent @ pseudo_inverse
+        root = vectors * strengths[..., None, :]
+        return towards - 0.5 * root @ (pseudo_inverse.mT @ towards), None, None
+
+
+def _square_root_gradient(gradient: Tensor, vectors: Tensor, strengths: Tensor) -> Tensor:
+    inverse = _inverse_strengths(strengths)
+    half = 0.5 * (gradient * inverse[..., None, :]) @ vectors.mT
+    seen_vectors = vectors * (inverse > 0)[..., None, :]
+    return half + half.mT - seen_vectors @ (seen_vectors.mT @ half)
+
+
+def _inverse_strengths(strengths: Tensor) -> Tensor:
+    """1 / sqrt(lambda), and 0 in the null space."""
+    seen = strengths > 1e-7 * strengths.amax(-1, keepdim=True)
+    return torch.where(seen, 1 / strengths, 0)
 
 
 class _LeadingDirections(torch.autograd.Function):
@@ -66,23 +101,93 @@ class _LeadingDirections(torch.autograd.Function):
     group, which make the derivative of `eigh` infinite, do no harm.
     """
 
-    @staticmethod
-    def forward(ctx, matrix: Tensor, num_leading: int) -> Tensor:
-        values, vectors = torch.linalg.eigh(matrix)
-        values, vectors = values.flip(-1), vectors.flip(-1)
-        ctx.save_for_backward(values, vectors)
-        ctx.num_leading = num_leading
-        return vectors
+    generate_vmap_rule = True
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor):
-        values, vectors = ctx.saved_tensors
+    def forward(matrix: Tensor, num_leading: int) -> tuple[Tensor, Tensor]:
+        values, vectors = torch.linalg.eigh(matrix)
+        return vectors.flip(-1), values.flip(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, int], output: tuple[Tensor, Tensor]) -> None:
+        matrix, ctx.num_leading = inputs
+        vectors, values = output
+        ctx.mark_non_differentiable(values)
+        ctx.save_for_backward(matrix, vectors, values)
+        ctx.save_for_forward(vectors, values)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor, _: Tensor | None):
+        matrix, vectors, values = ctx.saved_tensors
+        with torch.no_grad():
+            outcome = _turn_gradient(gradient, vectors, values, ctx.num_leading)
+        return _differentiable_once(outcome, gradient, matrix), None
+
+
+class _ForwardLeadingDirections(_LeadingDirections):
+    """The same with a forward-mode derivative, which `torch.compile` does not accept."""
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, _: None) -> tuple[Tensor, None]:
+        """Vectors of one group turn towards those of the other: dV1 = V2 (V2' dA V1 / gaps)."""
+        vectors, values = ctx.saved_tensors
         num = ctx.num_leading
-        gaps = values[..., None, :num] - values[..., num:, None]  # (rest, first), not negative
-        apart = gaps > 1e-12 * values[..., :1, None].abs()
-        inverse = torch.where(apart, 1 / gaps, 0)
-        towards = vectors.mT @ gradient  # how far each vector should turn towards each other one
-        turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * inverse
-        outcome = vectors[..., num:] @ turn @ vectors[..., :num].mT
-        return symmetrise(outcome), None
+        first, rest = vectors[..., :num], vectors[..., num:]
+        turn = (rest.mT @ tangent @ first) * _inverse_gaps(values, num)
+        return torch.cat([rest @ turn, -first @ turn.mT], dim=-1), None
+
+
+def _turn_gradient(gradient: Tensor, vectors: Tensor, values: Tensor, num: int) -> Tensor:
+    towards = vectors.mT @ gradient  # how far each vector should turn towards each other one
+    turn = (towards[..., num:, :num] - towards[..., :num, num:].mT) * _inverse_gaps(values, num)
+    return symmetrise(vectors[..., num:] @ turn @ vectors[..., :num].mT)
+
+
+def _inverse_gaps(values: Tensor, num: int) -> Tensor:
+    """1 / (gap between eigenvalues of the two groups), (rest, first); 0 where they are equal."""
+    gaps = values[..., None, :num] - values[..., num:, None]  # not negative
+    apart = gaps > 1e-12 * values[..., :1, None].abs()
+    return torch.where(apart, 1 / gaps, 0)
+
+
+class _OnceDifferentiable(torch.autograd.Function):
+    """A gradient that has no derivative of its own, with an error that says what has one."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(result: Tensor, gradient: Tensor, matrix: Tensor) -> Tensor:
+        return result.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor):
+        raise _no_second_derivative()
+
+
+class _ForwardOnceDifferentiable(_OnceDifferentiable):
+    """The same where the second derivative is a forward-mode one."""
+
+    @staticmethod
+    def jvp(ctx, *tangents: Tensor):
+        raise _no_second_derivative()
+
+
+def _differentiable_once(result: Tensor, gradient: Tensor, matrix: Tensor) -> Tensor:
+    if not torch.is_grad_enabled():
+        return result  # nobody will ask for more
+    function = _ForwardOnceDifferentiable if is_transforming() else _OnceDifferentiable
+    return function.apply(result, gradient, matrix)  # pyright: ignore[reportReturnType]
+
+
+def _no_second_derivative() -> KanervaError:
+    return KanervaError(
+        "derivative",
+        expected="a first derivative of a low-rank covariance",
+        got="a second one",
+        fix="Use a FullCovariance, or write with condition into a LowRankCovariance whose rank is "
+        "at least the number of items: they have derivatives of every order.",
+    )

@@ -1,6 +1,8 @@
 """A Bayesian memory: exact algebra as pure functions on immutable states. It needs no network."""
 
+from kanerva.memory import tree as _tree  # noqa: F401  tells torch.func about memories
 from kanerva.memory.address import energy, infer_weights
+from kanerva.memory.compare import fill, memory_kl
 from kanerva.memory.covariance import (
     DiagonalCovariance,
     FullCovariance,
@@ -8,7 +10,8 @@ from kanerva.memory.covariance import (
     RowCovariance,
 )
 from kanerva.memory.evidence import Evidence
-from kanerva.memory.measure import log_evidence, log_prob, memory_kl, sample_memory
+from kanerva.memory.load import load_memory
+from kanerva.memory.measure import log_evidence, log_prob, sample_memory
 from kanerva.memory.read import Prediction, predict, recall
 from kanerva.memory.state import MemoryState
 from kanerva.memory.write import condition
@@ -23,7 +26,9 @@ __all__ = [
     "RowCovariance",
     "condition",
     "energy",
+    "fill",
     "infer_weights",
+    "load_memory",
     "log_evidence",
     "log_prob",
     "memory_kl",

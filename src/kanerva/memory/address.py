@@ -13,10 +13,14 @@ from kanerva import linalg
 from kanerva.memory.episode import check_weights
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
-    check_finite,
+    broadcast_batches,
     check_float_tensor,
+    check_gradients,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
     checked_noise_var,
 )
 
@@ -52,6 +56,8 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
     check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
     check_size("codes", codes, -1, memory.code_size, "the memory's code size C")
     check_same_dtype_and_device(memory=memory, codes=codes)
+    broadcast_batches(memory=memory.batch_shape, codes=codes.shape[:-2])
+    check_gradients(memory=memory._tensors, codes=[codes])
     check_finite("codes", codes)
     noise = checked_noise_var(noise_var, like=codes)
     R = memory._mean
@@ -78,7 +84,7 @@ def energy(
         The energy of each item in nats, (..., T).
 
     Raises:
-        KanervaError: the weights do not fit the memory, or `noise_var` is not positive.
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
 
     Example:
         >>> import torch
@@ -92,6 +98,14 @@ def energy(
 
     """
     check_weights(memory, weights)
+    check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
+    check_size("codes", codes, -1, memory.code_size, "the memory's code size C")
+    check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
+    check_same_dtype_and_device(memory=memory, codes=codes)
+    broadcast_batches(memory=memory.batch_shape, weights=weights.shape[:-2], codes=codes.shape[:-2])
+    check_gradients(memory=memory._tensors, weights=[weights], codes=[codes])
+    check_finite("weights", weights)
+    check_finite("codes", codes)
     noise = checked_noise_var(noise_var, like=weights)
     error = linalg.subtract_product(
         linalg.to_float64(codes), linalg.to_float64(weights), memory._mean

@@ -14,12 +14,16 @@ from kanerva.errors import KanervaError
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
     check_float_tensor,
-    check_not_negative,
+    check_gradients,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_not_negative,
     checked_noise_var,
+    number_like,
 )
 
 BLOCK_SIZE = 4096
@@ -86,6 +90,7 @@ def checked_episode(
     check_same_dtype_and_device(weights=weights, codes=codes)
     check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
     broadcast_batches(weights=weights.shape[:-2], codes=codes.shape[:-2])
+    check_gradients(weights=[weights], codes=[codes])
     check_finite("weights", weights)
     check_finite("codes", codes)
     scalar = checked_noise_var(noise_var, like=weights)
@@ -96,6 +101,7 @@ def check_episode_fits(state: MemoryState, episode: Episode) -> None:
     """Check that an episode fits the memory: K, C, dtype, device and batch."""
     check_weights(state, episode.weights)
     check_size("codes", episode.codes, -1, state.code_size, "the memory's code size C")
+    check_gradients(memory=state._tensors, weights=[episode.weights], codes=[episode.codes])
     broadcast_batches(
         memory=state.batch_shape,
         weights=episode.weights.shape[:-2],
@@ -110,6 +116,7 @@ def check_weights(state: MemoryState, weights: Tensor) -> None:
     check_size("weights", weights, -1, state.num_rows, "the memory's rows K")
     check_same_dtype_and_device(memory=state, weights=weights)
     broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
+    check_gradients(memory=state._tensors, weights=[weights])
 
 
 def _item_noise_var(
@@ -130,7 +137,7 @@ def _item_noise_var(
     if code_var is None:
         return noise_var.expand(1, T) if per_column else noise_var.expand(T)
     if isinstance(code_var, Real) and not isinstance(code_var, bool):
-        code_var = weights.new_full((), float(code_var))
+        code_var = number_like(weights, "code_var", code_var)
     check_float_tensor("code_var", code_var, "(..., T) or (..., T, C)", min_dims=0)
     assert isinstance(code_var, Tensor)
     check_same_dtype_and_device(weights=weights, code_var=code_var)

@@ -1,4 +1,4 @@
-"""Samples of a memory, log-probabilities, and the KL divergence between two memories.
+"""Samples of a memory and log-probabilities under it.
 
 Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
 """
@@ -10,15 +10,22 @@ from torch import Tensor
 
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
+from kanerva.errors import KanervaError
 from kanerva.memory.covariance import FullCovariance
 from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
-from kanerva.memory.state import MemoryState, check_memory
+from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
+    check_flag,
     check_float_tensor,
+    check_generator,
+    check_gradients,
+    check_same_device,
     check_same_dtype_and_device,
     check_size,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
 )
 from kanerva.memory.write import innovation, write_episode
 
@@ -36,13 +43,15 @@ def sample_memory(
     Args:
         memory: the memory to draw from.
         generator: the source of randomness, on the memory's device; torch's default if None.
-        noise: standard normal numbers (..., K, C) to use instead of new ones.
+        noise: standard normal numbers (..., K, C) to use instead of new ones, of any floating-point
+            dtype; leading dimensions broadcast with those of the memory.
 
     Returns:
         One matrix for each memory of the batch, (..., K, C).
 
     Raises:
-        KanervaError: `memory` is not a `MemoryState`.
+        KanervaError: `noise` does not fit the memory or is not finite, `generator` is not a
+            `torch.Generator` on the memory's device, or both are given.
 
     Example:
         >>> import torch
@@ -56,14 +65,49 @@ def sample_memory(
     """
     check_memory("memory", memory)
     if noise is None:
-        shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
-        wide = linalg.WORKING_DTYPE
-        noise = torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+        noise = _draw_noise(memory, generator)
+    else:
+        _check_noise(memory, noise, generator)
     if memory.per_column:
         columns = noise.mT.unsqueeze(-1)
         return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
-    sample = matrix_normal.sample(memory._mean, _cov_factor(memory), linalg.to_float64(noise))
+    sample = matrix_normal.sample(memory._mean, cov_factor(memory), linalg.to_float64(noise))
     return sample.to(memory.dtype)
+
+
+def _draw_noise(memory: MemoryState, generator: torch.Generator | None) -> Tensor:
+    check_generator(generator, memory.device)
+    shape = (*memory.batch_shape, memory.num_rows, memory.code_size)
+    wide = linalg.WORKING_DTYPE
+    try:
+        return torch.randn(shape, dtype=wide, device=memory.device, generator=generator)
+    except RuntimeError as error:
+        if "randomness" not in str(error):
+            raise
+        raise KanervaError(
+            "noise",
+            expected="noise, or a vmap that says what random numbers are",
+            got="neither",
+            fix="Pass vmap(..., randomness='different'), or noise=torch.randn(K, C) drawn outside.",
+        ) from None
+
+
+def _check_noise(memory: MemoryState, noise: Tensor, generator: torch.Generator | None) -> None:
+    """Check that given noise fits the memory, and that no other source of randomness is given."""
+    check_float_tensor("noise", noise, "(..., K, C)", min_dims=2)
+    check_size("noise", noise, -2, memory.num_rows, "the memory's rows K")
+    check_size("noise", noise, -1, memory.code_size, "the memory's code size C")
+    check_same_device(memory=memory, noise=noise)
+    broadcast_batches(memory=memory.batch_shape, noise=noise.shape[:-2])
+    check_gradients(memory=memory._tensors, noise=[noise])
+    check_finite("noise", noise)
+    if generator is not None:
+        raise KanervaError(
+            "generator",
+            expected="noise or a generator",
+            got="both",
+            fix="Pass one of the two: noise replaces the random numbers of a generator.",
+        )
 
 
 def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
@@ -93,56 +137,12 @@ def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     check_size("matrix", matrix, -1, memory.code_size, "the memory's code size C")
     check_same_dtype_and_device(memory=memory, matrix=matrix)
     broadcast_batches(memory=memory.batch_shape, matrix=matrix.shape[:-2])
+    check_gradients(memory=memory._tensors, matrix=[matrix])
     check_finite("matrix", matrix)
     if memory.per_column:
         return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
-    value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, _cov_factor(memory))
+    value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, cov_factor(memory))
     return value.to(memory.dtype)
-
-
-def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
-    """The exact divergence KL( q(M | X) || p(M) ) in nats: the cost of what was written.
-
-    The paper bounds ln p(X | M) (eq:J, eq:vlb), which leaves this term out. A bound on ln p(X)
-    would include it (section 3.4). Covariances are used in full.
-
-    Args:
-        posterior: q(M | X), the memory after writing.
-        prior: p(M), the memory before writing.
-
-    Returns:
-        The divergence of each memory in the batch, (...); zero where nothing was written.
-
-    Raises:
-        KanervaError: sizes, dtypes, devices or batches do not fit.
-
-    Example:
-        >>> import torch
-        >>> from kanerva import MemoryState, condition, memory_kl
-        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))
-        >>> memory = condition(prior, torch.eye(3)[:1], torch.tensor([[4.0, 8.0]]))
-        >>> memory_kl(memory, prior)
-        tensor(10.1931)
-        >>> memory_kl(prior, prior)
-        tensor(0.)
-
-    """
-    check_memory("posterior", posterior)
-    check_memory("prior", prior)
-    K, C = posterior.num_rows, posterior.code_size
-    fix = (
-        "Compare memories of the same sizes: pass the memory that this posterior was written into."
-    )
-    check_size("prior", prior._mean, -2, K, "the posterior's rows K", fix=fix)
-    check_size("prior", prior._mean, -1, C, "the posterior's code size C", fix=fix)
-    check_same_dtype_and_device(posterior=posterior, prior=prior)
-    broadcast_batches(posterior=posterior.batch_shape, prior=prior.batch_shape)
-    if posterior.per_column or prior.per_column:
-        return memory_kl(posterior._split_columns(), prior._split_columns()).sum(-1)
-    nats = matrix_normal.kl(
-        posterior._mean, _cov_factor(posterior), prior._mean, _cov_factor(prior)
-    )
-    return nats.to(posterior.dtype)
 
 
 def log_evidence(
@@ -184,6 +184,7 @@ def log_evidence(
 
     """
     check_memory("prior", prior)
+    check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_episode_fits(prior, episode)
@@ -195,7 +196,7 @@ def log_evidence(
 
 def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
     """The chain rule over blocks of at most K items: no system is larger than K x K."""
-    batch = torch.broadcast_shapes(
+    batch = linalg.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )
     # Other representations would approximate between blocks.
@@ -214,7 +215,3 @@ def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
         )
         state = write_episode(state, block, chunk=None)
     return total
-
-
-def _cov_factor(state: MemoryState) -> Tensor:
-    return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")

@@ -7,15 +7,28 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.distributions import Independent, Normal
 
 from kanerva import linalg
+from kanerva.errors import KanervaError
 from kanerva.memory.episode import BLOCK_SIZE, check_weights
 from kanerva.memory.state import MemoryState
-from kanerva.memory.tensor_checks import broadcast_batches, check_finite, checked_noise_var
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_float_tensor,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive,
+    checked_noise_var,
+)
 
 
 class Prediction(NamedTuple):
     """The Gaussian that a memory predicts for each code: N(mean, var I). See `predict`.
+
+    It is a pair, `mean, var = predict(...)`. The shapes differ: one variance belongs to all C
+    entries of a code. So `Normal(mean, var.sqrt())` is wrong; use `distribution`.
 
     Example:
         >>> import torch
@@ -30,6 +43,48 @@ class Prediction(NamedTuple):
     """The mean of each code, (..., T, C)."""
     var: Tensor
     """The variance of every entry of a code, (..., T); (..., T, C) for `per_column` memories."""
+
+    def distribution(self) -> Independent:
+        """The prediction as an object of `torch.distributions`, with the right shapes.
+
+        It is `Independent(Normal(mean, std), 1)` with mean and std (..., T, C): T codes with C
+        independent entries each. `base_dist` is the `Normal` of the single entries.
+
+        Returns:
+            A distribution of batch shape (..., T) and event shape (C,): its `log_prob` of codes
+            (..., T, C) is (..., T), and its samples are codes (..., T, C).
+
+        Raises:
+            KanervaError: `mean` and `var` do not fit together; those of `predict` always do.
+
+        Example:
+            >>> import torch
+            >>> from kanerva import MemoryState, predict
+            >>> memory = MemoryState(torch.zeros(3, 2), torch.eye(3))
+            >>> codes = predict(memory, torch.eye(3), noise_var=1.0).distribution()
+            >>> codes.batch_shape, codes.event_shape
+            (torch.Size([3]), torch.Size([2]))
+            >>> codes.log_prob(torch.zeros(3, 2))  # -log(2 pi 2) for each code
+            tensor([-2.5310, -2.5310, -2.5310])
+
+        """
+        mean, var = self
+        check_float_tensor("mean", mean, "(..., T, C)", min_dims=2)
+        check_float_tensor("var", var, "(..., T) or (..., T, C)", min_dims=1)
+        if var.shape not in (mean.shape, mean.shape[:-1]):
+            raise KanervaError(
+                "var",
+                expected=f"shape {tuple(mean.shape[:-1])} or {tuple(mean.shape)}",
+                got=str(tuple(var.shape)),
+                fix="Take mean and var from one call of predict.",
+            )
+        check_finite("mean", mean)
+        check_finite("var", var)
+        check_positive("var", var)
+        std = var.sqrt() if var.dim() == mean.dim() else var.sqrt()[..., None]
+        check = False if linalg.is_capturing_graph(mean) or linalg.is_transforming() else None
+        entries = Normal(mean, std.expand_as(mean), validate_args=check)
+        return Independent(entries, 1, validate_args=check)
 
 
 def recall(memory: MemoryState, weights: Tensor) -> Tensor:
@@ -76,8 +131,9 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
             of no dimensions.
 
     Returns:
-        A `Prediction`: mean (..., T, C) and var (..., T); var (..., T, C) for `per_column`
-        memories.
+        A `Prediction`, which is a pair of tensors of different shapes: mean (..., T, C), and var
+        (..., T), because the C entries of a code have the same variance. For `per_column` memories
+        var is (..., T, C). `Prediction.distribution` puts the two together.
 
     Raises:
         KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
@@ -90,6 +146,8 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
         >>> mean, var = predict(memory, torch.eye(3), noise_var=1.0)
         >>> var  # the first row was written, the others were not
         tensor([1.5000, 2.0000, 2.0000])
+        >>> predict(memory, torch.eye(3)).distribution().sample().shape  # (T, C)
+        torch.Size([3, 2])
 
     """
     check_weights(memory, weights)
@@ -107,7 +165,8 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     R = state._mean
     needs_grad = torch.is_grad_enabled() and (weights.requires_grad or R.requires_grad)
     few = weights.shape[-2] <= BLOCK_SIZE
-    if few or needs_grad or weights.dtype == linalg.WORKING_DTYPE:
+    plain = needs_grad or linalg.is_transforming()
+    if few or plain or weights.dtype == linalg.WORKING_DTYPE:
         return (linalg.to_float64(weights) @ R).to(state.dtype)
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)

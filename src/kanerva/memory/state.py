@@ -4,6 +4,7 @@ Shapes: K rows, C code size; leading dimensions are a batch of memories.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -11,12 +12,17 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.errors import KanervaError
 from kanerva.memory.covariance import FullCovariance, RowCovariance
+from kanerva.memory.memory_file import MemoryFields, write_memory_file
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
-    check_finite,
+    check_float_dtype,
     check_float_tensor,
     check_same_dtype_and_device,
     check_size,
+    checked_device,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
 )
 
 
@@ -108,6 +114,19 @@ class MemoryState:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"MemoryState is immutable: make a new one instead of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"MemoryState is immutable: {name} cannot be deleted")
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "MemoryState":
+        if any(tensor.requires_grad for tensor in self._tensors):
+            raise KanervaError(
+                "memory",
+                expected="a memory without an autograd graph",
+                got="one that gradients flow through",
+                fix="Copy memory.detach(), or use the memory itself: it never changes.",
+            )
+        return self._map_tensors(torch.clone)
+
     def __reduce__(self):
         """Support copying and pickling; the default would set attributes."""
         return MemoryState._unchecked, (self._mean, self.row_cov, self.dtype, self.per_column)
@@ -123,6 +142,10 @@ class MemoryState:
         matrix = linalg.rounded_covariance(linalg.symmetrise(self.row_cov.dense()), self.dtype)
         columns = (self.code_size,) if self.per_column else ()
         return matrix.expand(*self.batch_shape, *columns, *matrix.shape[-2:])
+
+    @property
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self._mean, *self.row_cov._tensors)
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -155,7 +178,7 @@ class MemoryState:
             A new memory.
 
         Raises:
-            KanervaError: the dtype is not a floating-point dtype.
+            KanervaError: there is no such device here, or the dtype is not a floating-point dtype.
 
         Example:
             >>> import torch
@@ -166,15 +189,36 @@ class MemoryState:
 
         """
         if isinstance(target, torch.dtype):
-            if not target.is_floating_point:
-                raise KanervaError(
-                    "dtype",
-                    expected="a floating-point dtype",
-                    got=str(target),
-                    fix="A memory holds real numbers: use torch.float32 or torch.float64.",
-                )
+            check_float_dtype("dtype", target)
             return MemoryState._unchecked(self._mean, self.row_cov, target, self.per_column)
-        return self._map_tensors(lambda tensor: tensor.to(target))
+        device = checked_device("device", target)
+        return self._map_tensors(lambda tensor: tensor.to(device))
+
+    def save(self, path: str | Path) -> None:
+        """Write the memory to a file; `kanerva.load_memory` reads it back bit for bit.
+
+        The file is a safetensors file with a schema version and a checksum. It is written whole or
+        not at all, and replaces an older one. Missing folders are made. Gradients are not saved.
+
+        Args:
+            path: the file, for example "memory.safetensors".
+
+        Raises:
+            KanervaError: the file cannot be written. What was there before is untouched.
+
+        Example:
+            >>> import tempfile
+            >>> import torch
+            >>> from kanerva import MemoryState, load_memory
+            >>> memory = MemoryState(torch.ones(3, 2), torch.eye(3))
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     memory.save(f"{folder}/memory.safetensors")
+            ...     loaded = load_memory(f"{folder}/memory.safetensors")
+            >>> torch.equal(loaded.mean, memory.mean)
+            True
+
+        """
+        write_memory_file(path, MemoryFields(self._mean, self.row_cov, self.dtype, self.per_column))
 
     def detach(self) -> "MemoryState":
         """The same memory without its autograd graph: no gradient flows back through it.
@@ -230,6 +274,11 @@ def check_memory(argument: str, value: object) -> None:
             got=type(value).__name__,
             fix="Pass MemoryState(mean, cov); torch.eye(K) is a covariance to start with.",
         )
+
+
+def cov_factor(state: MemoryState) -> Tensor:
+    """L with L L' = U, (..., K, K), in float64."""
+    return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
 
 
 def _float64_copy(tensor: Tensor) -> Tensor:

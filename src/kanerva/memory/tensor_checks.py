@@ -1,26 +1,26 @@
-"""Checks of the memory's arguments: shapes, dtypes, devices and values of tensors.
+"""Checks of the memory's arguments: shapes, dtypes and devices of tensors.
 
 Each check raises a `KanervaError` that names the argument, what was expected, what came, and a fix.
-Shapes, dtypes and devices are always checked. Values (finite, positive, positive definite) are
-checked too, except while a CUDA graph is captured or a function is compiled: they do not exist yet
-at that time. Checks of plain numbers and words are in `kanerva.checks`.
+Checks of the numbers inside are in `kanerva.memory.value_checks`, and checks of plain numbers and
+words in `kanerva.checks`.
 """
 
-import math
-from numbers import Real
+from collections.abc import Iterable
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
-from kanerva.linalg import (
-    WORKING_DTYPE,
-    is_capturing_graph,
-    is_positive_definite,
-    smallest_eigenvalue,
-    to_float64,
-)
+from kanerva.linalg import broadcast_shapes
+
+FLOAT_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""The dtypes of memories and of what is written; torch cannot even add numbers in smaller ones."""
+
+
+NOT_PLAIN = ("MaskedTensor", "FakeTensor")
+"""Subclasses of tensors whose numbers are not there, or not all meant."""
 
 
 def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: int) -> None:
@@ -40,6 +40,21 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             got="a meta tensor",
             fix="A meta tensor has a shape but no values: create it on 'cpu' or 'cuda'.",
         )
+    if value.is_nested:
+        raise KanervaError(
+            argument,
+            expected="a tensor with one shape",
+            got="a nested tensor",
+            fix=f"Pad with zeros: {argument}.to_padded_tensor(0.0). An item whose weights are zero "
+            "does not change a memory.",
+        )
+    if type(value).__name__ in NOT_PLAIN and not torch.compiler.is_compiling():
+        raise KanervaError(
+            argument,
+            expected="a plain tensor",
+            got=f"a {type(value).__name__}",
+            fix="Pass a tensor whose numbers are all there and all meant.",
+        )
     if value.layout is not torch.strided:
         raise KanervaError(
             argument,
@@ -47,12 +62,12 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             got=f"layout {value.layout}",
             fix=f"Pass {argument}.to_dense().",
         )
-    if not value.is_floating_point():
+    if value.dtype not in FLOAT_DTYPES:
         raise KanervaError(
             argument,
             expected="a floating-point tensor",
             got=str(value.dtype),
-            fix=f"Convert it first: {argument}.{'real' if value.is_complex() else 'float()'}.",
+            fix=f"Convert it first: {argument}.{_to_float(value)}.",
         )
     if value.dim() < min_dims:
         raise KanervaError(
@@ -62,6 +77,43 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             fix=f"Add what is missing: {argument}[None] adds a dimension in front "
             f"(one item), {argument}[..., None] one at the end.",
         )
+
+
+def _to_float(tensor: Tensor) -> str:
+    """How to make a floating-point tensor of this one."""
+    if tensor.is_quantized:
+        return "dequantize()"
+    return "real" if tensor.is_complex() else "float()"
+
+
+def check_float_dtype(argument: str, dtype: torch.dtype) -> None:
+    """Check for a dtype that a memory can have."""
+    if dtype not in FLOAT_DTYPES:
+        raise KanervaError(
+            argument,
+            expected=f"one of {', '.join(map(str, FLOAT_DTYPES))}",
+            got=str(dtype),
+            fix="A memory holds real numbers: use torch.float32 or torch.float64.",
+        )
+
+
+def checked_device(argument: str, value: object) -> torch.device:
+    """A device that exists here."""
+    if isinstance(value, str) and isinstance(getattr(torch, value, None), torch.dtype):
+        raise KanervaError(
+            argument,
+            expected="a device or a dtype",
+            got=f"the string {value!r}",
+            fix=f"Pass the dtype itself: torch.{value}.",
+        )
+    if isinstance(value, torch.dtype):
+        raise KanervaError(
+            argument,
+            expected="a device",
+            got=str(value),
+            fix="Pass a device such as 'cpu'; the memory decides on the dtype: memory.to(dtype).",
+        )
+    return check_device(argument, value)
 
 
 def check_size(
@@ -87,9 +139,9 @@ def broadcast_batches(**batches: torch.Size) -> torch.Size:
     """The leading dimensions that all arguments broadcast to; an error where they do not."""
     first, *others = batches.values()
     if all(batch == first for batch in others):
-        return first  # nearly always the case, and torch.broadcast_shapes is slow
+        return first  # nearly always the case
     try:
-        return torch.broadcast_shapes(*batches.values())
+        return broadcast_shapes(*batches.values())
     except RuntimeError:
         raise KanervaError(
             ", ".join(batches),
@@ -97,6 +149,33 @@ def broadcast_batches(**batches: torch.Size) -> torch.Size:
             got=", ".join(f"{name} {tuple(batch)}" for name, batch in batches.items()),
             fix="Give them the same leading dimensions, or insert dimensions of size 1.",
         ) from None
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Check for True or False; other things that count as true are mostly mistakes."""
+    if not isinstance(value, bool):
+        raise KanervaError(
+            argument,
+            expected="True or False",
+            got=repr(value),
+            fix=f"Pass {argument}=True or {argument}=False.",
+        )
+
+
+def check_gradients(**arguments: Iterable[Tensor]) -> None:
+    """Check that gradients can flow: tensors made in inference mode do not allow it."""
+    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        return
+    if not any(tensor.requires_grad for tensors in arguments.values() for tensor in tensors):
+        return
+    for name, tensors in arguments.items():
+        if any(tensor.is_inference() for tensor in tensors):
+            raise KanervaError(
+                name,
+                expected="tensors that gradients can flow through",
+                got="some that were made in torch.inference_mode()",
+                fix="Make them in torch.no_grad() instead, or use them in torch.no_grad().",
+            )
 
 
 class HasDtypeAndDevice(Protocol):
@@ -109,11 +188,8 @@ class HasDtypeAndDevice(Protocol):
     def device(self) -> torch.device: ...
 
 
-def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
-    """Check that all arguments have the dtype and the device of the first.
-
-    Autocast mixes dtypes on purpose, so dtypes may differ under it.
-    """
+def check_same_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
+    """Check that all arguments are on the device of the first."""
     (first_name, first), *others = arguments.items()
     for name, value in others:
         if value.device != first.device:
@@ -123,6 +199,16 @@ def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtype
                 got=str(value.device),
                 fix=fix or f"Move it: {name}.to({str(first.device)!r}).",
             )
+
+
+def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtypeAndDevice) -> None:
+    """Check that all arguments have the dtype and the device of the first.
+
+    Autocast mixes dtypes on purpose, so dtypes may differ under it.
+    """
+    check_same_device(fix=fix, **arguments)
+    (first_name, first), *others = arguments.items()
+    for name, value in others:
         if value.dtype != first.dtype and not torch.is_autocast_enabled(first.device.type):
             dtype = str(first.dtype)
             raise KanervaError(
@@ -133,80 +219,26 @@ def check_same_dtype_and_device(*, fix: str | None = None, **arguments: HasDtype
             )
 
 
-def check_finite(argument: str, tensor: Tensor) -> None:
-    """Check that there is no NaN and no infinity."""
-    # One cheap pass: if a sum is finite, everything in it is.
-    if is_capturing_graph(tensor) or math.isfinite(tensor.detach().sum().item()):
+def check_generator(generator: object, device: torch.device) -> None:
+    """Check for a random generator on this device, or None."""
+    wanted = f"torch.Generator(device={device.type!r})"
+    if generator is None:
         return
-    bad = ~tensor.isfinite()
-    if bad.any():
+    if not isinstance(generator, torch.Generator):
+        seed = generator if isinstance(generator, int) else 0
         raise KanervaError(
-            argument,
-            expected="finite values",
-            got=f"{int(bad.sum())} NaN or Inf, first at {tuple(bad.nonzero()[0].tolist())}",
-            fix="Find where they come from (torch.autograd.set_detect_anomaly helps), "
-            "or leave those items out.",
+            "generator",
+            expected="a torch.Generator",
+            got=type(generator).__name__,
+            fix=f"Pass {wanted}.manual_seed({seed}).",
         )
-
-
-def check_positive(argument: str, tensor: Tensor) -> None:
-    """Check that all values are above zero."""
-    if not is_capturing_graph(tensor) and not bool((tensor > 0).all()):
+    if generator.device.type != device.type:
         raise KanervaError(
-            argument,
-            expected="positive values",
-            got=f"a smallest value of {tensor.detach().min().item():g}",
-            fix="A variance is above zero: pass exp or softplus of an unbounded parameter.",
+            "generator",
+            expected=f"device {device} like the memory",
+            got=str(generator.device),
+            fix=f"Make it with {wanted}.",
         )
-
-
-def check_not_negative(argument: str, tensor: Tensor) -> None:
-    """Check that no value is below zero."""
-    if not is_capturing_graph(tensor) and not bool((tensor >= 0).all()):
-        raise KanervaError(
-            argument,
-            expected="values of at least zero",
-            got=f"a smallest value of {tensor.detach().min().item():g}",
-            fix="Pass variances, not log-variances: log_var.exp().",
-        )
-
-
-MIN_NOISE_VAR, MAX_NOISE_VAR = 1e-300, 1e300
-"""Limits of `noise_var`: its inverse must be a finite number too."""
-
-
-def checked_noise_var(value: object, *, like: Tensor) -> Tensor:
-    """`noise_var` as a float64 tensor of no dimensions on the device of `like`.
-
-    A number, or a learned number: a floating-point tensor of no dimensions.
-    """
-    if isinstance(value, Tensor) and value.is_floating_point() and value.dim() == 0:
-        check_float_tensor("noise_var", value, "()", min_dims=0)
-        scalar = to_float64(value).to(like.device)
-    elif isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            raise _noise_var_error("a number too large for floating point") from None
-        if not MIN_NOISE_VAR < number < MAX_NOISE_VAR:
-            raise _noise_var_error(f"{number:g}")
-        return like.new_full((), number, dtype=WORKING_DTYPE)
-    else:
-        got = f"shape {tuple(value.shape)}, {value.dtype}" if isinstance(value, Tensor) else value
-        raise _noise_var_error(str(got))
-    if not is_capturing_graph(scalar) and not MIN_NOISE_VAR < scalar.item() < MAX_NOISE_VAR:
-        raise _noise_var_error(str(scalar.item()))
-    return scalar
-
-
-def _noise_var_error(got: str) -> KanervaError:
-    return KanervaError(
-        "noise_var",
-        expected="one positive finite number (or a floating-point tensor of no dimensions)",
-        got=got,
-        fix="Pass the variance of the noise on every code; the paper uses 1.0. "
-        "Variances of single items go into code_var.",
-    )
 
 
 def check_square(argument: str, matrix: Tensor) -> None:
@@ -218,32 +250,4 @@ def check_square(argument: str, matrix: Tensor) -> None:
             got=str(tuple(matrix.shape)),
             fix="Pass the covariance between the K rows of the memory, "
             "or a DiagonalCovariance for variances alone.",
-        )
-
-
-def check_positive_definite(argument: str, matrix: Tensor) -> None:
-    """Check for a symmetric (up to rounding) and positive definite matrix."""
-    if is_capturing_graph(matrix) or matrix.numel() == 0:
-        return
-    matrix = matrix.detach()
-    largest = matrix.abs().amax((-2, -1))
-    asymmetry = (matrix - matrix.mT).abs().amax((-2, -1))
-    if bool((asymmetry > 1000 * torch.finfo(matrix.dtype).eps * largest).any()):
-        raise KanervaError(
-            argument,
-            expected="a symmetric matrix",
-            got=f"entries that differ from their mirror image by up to {asymmetry.max().item():g}",
-            fix=f"Symmetrise it: ({argument} + {argument}.mT) / 2.",
-        )
-    wide = to_float64(matrix)
-    if not is_positive_definite(wide):
-        eye = f"torch.eye({matrix.shape[-1]})"
-        smallest = smallest_eigenvalue(wide).min().item()
-        enough = max(-2 * smallest, 1e-6 * (largest.max().item() or 1))
-        raise KanervaError(
-            argument,
-            expected="a positive definite matrix",
-            got=f"a smallest eigenvalue of {smallest:.3g}",
-            fix=f"Add to its diagonal, {argument} + {enough:.3g} * {eye}, "
-            f"or build it as A @ A.mT + {eye}.",
         )

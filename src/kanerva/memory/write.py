@@ -12,7 +12,7 @@ from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
-from kanerva.memory.tensor_checks import broadcast_batches
+from kanerva.memory.tensor_checks import broadcast_batches, check_flag
 
 
 def condition(
@@ -33,6 +33,10 @@ def condition(
         Sigma_c = W U                        Sigma_z = W U W' + Sigma_xi
         R      <- R + Sigma_c' Sigma_z^-1 Delta
         U      <- U - Sigma_c' Sigma_z^-1 Sigma_c
+
+    Leading dimensions are the fast way to many memories. Transforms of `torch.func` (vmap, grad,
+    jacrev, jacfwd) work on all functions of the memory, with the same checks; a `MemoryState` may
+    go into them and come out.
 
     Args:
         prior: the memory to write into, of any batch shape. Pass the result of an earlier write to
@@ -74,6 +78,7 @@ def condition(
 
     """
     check_memory("prior", prior)
+    check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
     episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
     check_episode_fits(prior, episode)
@@ -157,6 +162,12 @@ def sufficient_statistics(episode: Episode) -> SufficientStatistics:
         gram = gram + scaled @ W
         cross = cross + scaled @ Z
     return SufficientStatistics(gram, cross)
+
+
+def sum_of_squares(episode: Episode) -> Tensor:
+    """The sum of |z|^2 / sigma^2 over all items, (...), in float64 and without a gradient."""
+    lengths = [linalg.squared_length(block.codes.detach()) for block in episode.blocks(BLOCK_SIZE)]
+    return (torch.cat(lengths, dim=-1) / episode.noise_var.detach()).sum(-1)
 
 
 def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState, infer_weights
+from kanerva.models.config import LearnedAddressConfig
 from kanerva.models.nets import mlp
 
 State = TypeVar("State")
@@ -24,6 +25,11 @@ class Addressing(nn.Module, ABC, Generic[State]):
     """Whether q(y|x, M) looks at the memory. If so, items are written one after another."""
     address_code_size: int
     """Y. The prior of y is N(0, I)."""
+
+    @property
+    def reachable_share(self) -> float:
+        """The share of the memory's K directions that addresses can reach."""
+        return 1.0
 
     @abstractmethod
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
@@ -71,8 +77,28 @@ class LearnedAddressing(Addressing[State]):
         self.table = table
         self.address_net = mlp(embedding_size, hidden_size, 2 * address_code_size)
 
+    @classmethod
+    def from_config(
+        cls, config: LearnedAddressConfig, table: AddressTable | None = None
+    ) -> "LearnedAddressing[State]":
+        """Addressing of the sizes in a config."""
+        return cls(
+            embedding_size=2 * config.code_size,
+            address_code_size=config.address_code_size,
+            hidden_size=config.hidden_size,
+            table=table,
+        )
+
+    @property
+    def reachable_share(self) -> float:
+        """min(S, K) / K: weights are products of keys of S entries with K addresses."""
+        if self.table is None:
+            return 1.0
+        num_rows, key_size = self.table.addresses.shape
+        return min(key_size, num_rows) / num_rows
+
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
-        """q(y|x), whatever is in the memory."""
+        """q(y|x). It does not depend on the memory."""
         return gaussian.from_parameters(self.address_net(embeddings))
 
     def address_for(self, address_codes: Tensor) -> Tensor:

@@ -6,9 +6,10 @@ from torch import Tensor
 
 
 class Bound(NamedTuple):
-    """Named terms of the negative bound, each (B,): per episode, averaged over its T items.
+    """The negative bound of each episode as named terms in nats per item, and its memory's cost.
 
-    Lower is better. A VAE has no address code, so its `kl_address` is zero.
+    Each term is (B,): the mean over the T items of an episode. Lower is better. A
+    VAE has no address code, so its `kl_address` is zero.
 
     Example:
         >>> import torch
@@ -30,7 +31,7 @@ class Bound(NamedTuple):
     """KL( q(z|x, y, M) || p(z|y, M) )."""
     memory_kl_per_item: Tensor | None
     """KL( q(M|X) || p(M) ) / T: what the memory itself cost. It is not part of the bound (eq:J).
-    None while training, where nobody needs it, and for a memory that is not a distribution."""
+    None while training, and for a memory that is not a distribution."""
 
     @property
     def total(self) -> Tensor:
@@ -38,7 +39,7 @@ class Bound(NamedTuple):
         return self.reconstruction + self.kl_address + self.kl_code
 
     def weighted(self, kl_weight: Tensor | float) -> Tensor:
-        """The training loss: the bound with a weight on its two KL terms.
+        """The loss of each episode, (B,): the bound with a weight on its two KL terms.
 
         Args:
             kl_weight: a number, below 1 while training starts.

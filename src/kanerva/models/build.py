@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from kanerva.models.addressing import LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.config import (
     AnyModelConfig,
@@ -12,14 +13,11 @@ from kanerva.models.config import (
     ModelConfig,
     VAEConfig,
 )
-from kanerva.models.inference import Inference, make_code_net
-from kanerva.models.kanerva_machine import (
-    DynamicKanervaMachine,
-    KanervaMachine,
-    learned_addressing,
-)
+from kanerva.models.dynamic_kanerva_machine import DynamicKanervaMachine
+from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memories import DNC, LRUA
 from kanerva.models.memories.controlled import ControlledMemory, MatrixState
+from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
 from kanerva.models.vae import VAE
@@ -47,5 +45,5 @@ def _with_controller(
     """A model around a memory with a controller, which takes address codes as they are."""
     coder = Coder(config)
     memory = make_memory(config)
-    inference = Inference(memory, learned_addressing(config), make_code_net(config))
-    return MemoryModel(config, coder=coder, inference=inference)
+    access = MemoryAccess(memory, LearnedAddressing.from_config(config), make_code_net(config))
+    return MemoryModel(config, coder=coder, access=access)

@@ -1,5 +1,7 @@
 """Models on disk: safetensors with their config in the metadata. Nothing loaded can run code."""
 
+import errno
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar, overload
@@ -7,6 +9,7 @@ from typing import Literal, TypeVar, overload
 import torch
 from torch import Tensor
 
+from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
@@ -23,12 +26,12 @@ OLD_NAMES = {
     "encoder.": "coder.encoder.",
     "decoder.": "coder.decoder.",
     "likelihood.": "coder.likelihood.",
-    "memory.key_net.": "inference.addressing.table.key_net.",
-    "memory.addresses": "inference.addressing.table.addresses",
-    "memory.": "inference.memory.",
-    "address_net.": "inference.addressing.address_net.",
-    "code_net.": "inference.code_net.",
-    "log_var": "inference.addressing.log_var",
+    "memory.key_net.": "access.addressing.table.key_net.",
+    "memory.addresses": "access.addressing.table.addresses",
+    "memory.": "access.memory.",
+    "address_net.": "access.addressing.address_net.",
+    "code_net.": "access.code_net.",
+    "log_var": "access.addressing.log_var",
 }
 """How parameters of schema 1 begin, and how they begin today. The first match counts."""
 
@@ -78,7 +81,7 @@ def load(
             "name",
             expected=f"a checkpoint of a {kind.__name__}",
             got=f"a {type(model).__name__} in '{name}'",
-            fix=f"Pass kind={type(model).__name__} (kanerva.VAE for a VAE).",
+            fix=f"Pass kind={type(model).__name__}, from {type(model).__module__}.",
         )
     return model
 
@@ -87,6 +90,7 @@ def load_with_card(
     name: str | Path, *, device: str | torch.device = "cpu"
 ) -> tuple[Model, dict[str, object]]:
     """A model of any kind, and what its file says about how it was made."""
+    device = check_device("device", device)
     tensors, metadata = read_checkpoint(find_checkpoint(name))
     parameters = {key: value for key, value in tensors.items() if not key.startswith("training.")}
     card = metadata.get("card", {})
@@ -111,10 +115,17 @@ def load_memory_model(
 
 def find_checkpoint(name: str | Path) -> Path:
     """The file itself, the newest checkpoint of a run folder, or a model of the package."""
+    if not isinstance(name, str | Path) or not str(name):
+        raise KanervaError(
+            "checkpoint",
+            expected="a name or a path",
+            got=repr(name)[:80],
+            fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
+        )
     path = Path(name)
-    if str(name) in SHIPPED and not path.exists():
+    if str(name) in SHIPPED and not os.path.exists(path):
         return SHIPPED_FOLDER / f"{name}.safetensors"
-    if path.is_dir():
+    if os.path.isdir(path):
         checkpoints = sorted(path.glob("checkpoint-*.safetensors"))
         if not checkpoints:
             raise KanervaError(
@@ -124,14 +135,28 @@ def find_checkpoint(name: str | Path) -> Path:
                 fix="Train into this folder first, or name a checkpoint file.",
             )
         return checkpoints[-1]
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise KanervaError(
             "checkpoint",
             expected="a checkpoint file or a run folder",
-            got=f"'{path}'",
+            got=f"'{name}', {_what_is_at(path)}",
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     return path
+
+
+def _what_is_at(path: Path) -> str:
+    """What is at a path where no file is, in words."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        reasons = {
+            errno.ELOOP: "a link that leads back to itself",
+            errno.ENAMETOOLONG: "a name that is too long",
+            errno.EACCES: "in a folder without permission to read",
+        }
+        return reasons.get(error.errno or 0, "nothing there")
+    return "a pipe, a socket or a device"
 
 
 def save_model(path: Path, model: Model, card: Card) -> None:
@@ -149,6 +174,13 @@ def save_checkpoint(
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Metadata]:
     """Tensors and metadata of a checkpoint, with today's names for the parameters."""
     tensors, metadata, schema = read_tensor_file(path)
+    if metadata.get("kind") == "memory":
+        raise KanervaError(
+            "checkpoint",
+            expected="the checkpoint of a model",
+            got=f"a memory in '{path}'",
+            fix="Load it with kanerva.load_memory; name a model, for example omniglot.",
+        )
     for part in ("model", "card", "config"):
         if not isinstance(metadata.get(part, {}), dict):
             raise foreign_file(path, f"a {part} that is not an object")

@@ -8,6 +8,8 @@ from kanerva.models.config import CoderConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
 
+_WRITE_ONE = "Pass images of shape (T, channels, height, width) with T of at least 1."
+
 
 class Coder(nn.Module):
     """Images (..., channels, H, W) to embeddings e(x), and codes z to p(x|z) (appendix C)."""
@@ -26,7 +28,7 @@ class Coder(nn.Module):
         return self.encoder(flat).reshape(*images.shape[:-3], -1)
 
     def encode_both(self, images: Tensor, cues: Tensor | None) -> tuple[Tensor, Tensor]:
-        """e(x) of what is written and of what asks for it.
+        """e(x) of the images that are written, and of the images that they are read with.
 
         Both are the same, except that cues (n, ...) take the place of the first n episodes.
         """
@@ -71,13 +73,29 @@ class Coder(nn.Module):
                 fix="torch.from_numpy(array).float() makes one from an array.",
             )
         self.check_shape(argument, images)
-        dtype = next(self.parameters()).dtype
-        low, high = (images.min().item(), images.max().item()) if images.numel() else (-1, -1)
-        if not (low >= 0 and high <= 1 and images.dtype == dtype):
+        like = next(self.parameters())
+        if images.device != like.device:
             raise KanervaError(
                 argument,
-                expected=f"at least one image, {dtype} pixels between 0 (background) and 1 (ink)",
-                got=f"{images.dtype} from {low:g} to {high:g}" if images.numel() else "none",
-                fix="Scale them: images.float() / 255; for dark ink on a light background, "
-                "1 minus that.",
+                expected=f"device {like.device} like the model",
+                got=str(images.device),
+                fix=f"Move them: images.to({str(like.device)!r}).",
+            )
+        if not images.numel():
+            raise KanervaError(argument, expected="at least one image", got="none", fix=_WRITE_ONE)
+        if images.dtype == torch.uint8:
+            fix = "Scale them: images.float() / 255; 1 minus that if the ink is dark."
+        else:
+            fix = f"Convert them: images.to({like.dtype})."
+        if images.dtype != like.dtype:
+            raise KanervaError(
+                argument, expected=f"{like.dtype} pixels", got=str(images.dtype), fix=fix
+            )
+        low, high = images.min().item(), images.max().item()
+        if not (low >= 0 and high <= 1):
+            raise KanervaError(
+                argument,
+                expected="pixels between 0 (background) and 1 (ink)",
+                got=f"values from {low:g} to {high:g}",
+                fix="Divide bytes by 255, or clamp: images.clamp(0, 1); NaN comes from elsewhere.",
             )

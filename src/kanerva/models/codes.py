@@ -40,7 +40,9 @@ class CodePrior(NamedTuple):
 
 
 class CodePosterior(NamedTuple):
-    """q(z|x, y, M) of section 3.2, as a correction of p(z|y, M)."""
+    """The Gaussian q(z|x, y, M) of section 3.2: the prior p(z|y, M), a shift of its mean, and a
+    variance of its own.
+    """
 
     prior: CodePrior
     """p(z|y, M)."""

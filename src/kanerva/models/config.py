@@ -7,12 +7,12 @@ the command line reads these types for its help.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypeVar, get_args
 
 from kanerva.checks import check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
-Likelihood = Literal["bernoulli", "gaussian"]
+LikelihoodName = Literal["bernoulli", "gaussian"]
 Covariance = Literal["full", "diagonal"]
 ReadingMode = Literal["mean", "sample", "distribution"]
 WritingMode = Literal["sample", "distribution"]
@@ -25,7 +25,7 @@ class CoderConfig:
     kind: ClassVar[str] = "coder"
     image_shape: tuple[int, int, int] = (1, 28, 28)
     """Channels, height, width."""
-    likelihood: Likelihood = "bernoulli"
+    likelihood: LikelihoodName = "bernoulli"
     """Distribution of a pixel: Bernoulli for ink and background, Gaussian for colour."""
     num_filters: int = 16
     """Filters of every convolution."""
@@ -59,7 +59,7 @@ class MemoryModelConfig(CoderConfig):
     noise_var: float = 1.0
     """sigma^2 of p(z|y, M)."""
     input_noise: float = 0.2
-    """Deviation of the noise on the input of q(y|x) while training (appendix C)."""
+    """Standard deviation of the noise on the input of q(y|x) while training (appendix C)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,6 +145,19 @@ CONFIGS: dict[str, type[AnyModelConfig]] = {
 }
 
 Fields = Mapping[str, object]
+ConfigT = TypeVar("ConfigT", bound=CoderConfig)
+
+
+def checked_config(config: object, kind: type[ConfigT]) -> ConfigT:
+    """The config itself, or an error if it is not of this kind."""
+    if isinstance(config, kind):
+        return config
+    raise KanervaError(
+        "config",
+        expected=f"a {kind.__name__}",
+        got=type(config).__name__,
+        fix=f"Pass {kind.__name__}(), from kanerva.models.config.",
+    )
 
 
 def config_to_dict(config: AnyModelConfig) -> dict[str, object]:

@@ -23,9 +23,9 @@ VAE_CODE_STD, VAE_CODE_LOG_VAR = 1.0, -2.0
 ADDRESS_NATS = 12.0
 """What q(y|x) tells about x, in nats, whatever the size of y."""
 KEY_STD = 2.5
-"""Keys long enough to write codes down."""
+"""Standard deviation of keys: large enough that the memory keeps what is written."""
 MIN_STD = 0.02
-"""Components with less than this share of the largest deviation are not enlarged further."""
+"""The smallest standard deviation of a component, as a share of the largest."""
 
 
 @torch.no_grad()
@@ -33,7 +33,7 @@ def initialise_model(model: Model, images: Tensor) -> None:
     """Prepare a new model for training, given some training images (..., channels, H, W).
 
     Without it training is several times slower. A memory model starts as an auto-encoder through
-    its memory, before the KL terms close that channel.
+    its memory, before the KL terms have their full weight.
     """
     images = images.flatten(end_dim=-4)
     if not isinstance(model, MemoryModel):
@@ -45,7 +45,7 @@ def initialise_model(model: Model, images: Tensor) -> None:
 
 
 def initialise_coder(coder: Coder, images: Tensor, *, std: float, log_var: float) -> Tensor:
-    """Codes of deviation `std`, uncorrelated over `images`; the decoder is the encoder reversed.
+    """Codes of standard deviation `std`, uncorrelated; the decoder is the encoder reversed.
 
     The first map of the decoder leads from codes back to the encoder's last features, in their
     places on the image. Its convolutions are the encoder's transposed, and their output is added to
@@ -66,7 +66,7 @@ def initialise_coder(coder: Coder, images: Tensor, *, std: float, log_var: float
 
 
 def initialise_addressing(addressing: LearnedAddressing, embeddings: Tensor) -> None:
-    """q(y|x) with means of deviation 1, uncorrelated over `embeddings`, and keys of `KEY_STD`."""
+    """q(y|x) with uncorrelated means of standard deviation 1, and keys of `KEY_STD`."""
     log_var = -2 * ADDRESS_NATS / addressing.address_code_size
     address_codes = initialise_address_net(addressing.address_net, embeddings, log_var=log_var)
     if addressing.table is not None:
@@ -84,7 +84,7 @@ def initialise_address_net(
 
 
 def initialise_key_net(key_net: nn.Sequential, address_codes: Tensor) -> None:
-    """Keys with mean 0 and deviation `KEY_STD`, with bends at random places in the space of y."""
+    """Keys with mean 0 and standard deviation `KEY_STD`; hidden units with random offsets."""
     first, last = _first_and_last(key_net)
     first.bias.normal_(std=2.0)
     last.bias.zero_()
@@ -99,9 +99,9 @@ def whiten(
 ) -> tuple[Tensor, Tensor]:
     """Set a layer that gives the parameters of a Gaussian.
 
-    Its means are the leading principal components of `inputs` (N, features), each with deviation
-    `std`, mixed by a random rotation. Its log-variances are constant. Returns the way back from
-    means to inputs: a matrix (features, means) and an offset (features,).
+    Its means are the leading principal components of `inputs` (N, features), each with standard
+    deviation `std`, mixed by a random rotation. Its log-variances are constant. Returns the way
+    back from means to inputs: a matrix (features, means) and an offset (features,).
     """
     centre = inputs.mean(0)
     _, sizes, components = torch.linalg.svd(inputs - centre, full_matrices=False)

@@ -1,20 +1,11 @@
-"""The Kanerva Machine, and the Dynamic Kanerva Machine that followed it.
+"""The Kanerva Machine: the model of the paper, put together from its parts."""
 
-Shapes: T items, K rows, C code size.
-"""
-
-from typing import NamedTuple
-
-import torch
-from torch import Tensor
-
-from kanerva.checks import check_integer
 from kanerva.memory import MemoryState
-from kanerva.models.addressing import AddressTable, LearnedAddressing, LeastSquaresAddressing
+from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
-from kanerva.models.config import DynamicConfig, LearnedAddressConfig, ModelConfig
-from kanerva.models.inference import Inference, make_code_net
+from kanerva.models.config import ModelConfig, checked_config
 from kanerva.models.memories.bayesian import BayesianMemory
+from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
 
 
@@ -40,14 +31,15 @@ class KanervaMachine(MemoryModel[MemoryState]):
         >>> km.interpolate(images[0], images[1], memory, steps=4).shape
         torch.Size([4, 1, 28, 28])
         >>> bound = km.elbo(images[None])
-        >>> noise = km.draw_noise(images[None], None)
+        >>> noise = km.draw_noise(images[None])
         >>> bound = km.forward(images[None], noise)
-        >>> km.log_weights(images[None], num_samples=2).shape
+        >>> km.log_importance_weights(images[None], num_samples=2).shape
         torch.Size([2, 1, 5])
 
     """
 
     def __init__(self, config: ModelConfig) -> None:
+        config = checked_config(config, ModelConfig)
         coder = Coder(config)
         memory = BayesianMemory(config, chunk=config.chunk)
         table = AddressTable(
@@ -56,86 +48,12 @@ class KanervaMachine(MemoryModel[MemoryState]):
             address_code_size=config.address_code_size,
             hidden_size=config.hidden_size,
         )
-        addressing = learned_addressing(config, table)
-        inference = Inference(memory, addressing, make_code_net(config))
-        super().__init__(config, coder=coder, inference=inference)
+        addressing = LearnedAddressing.from_config(config, table)
+        access = MemoryAccess(memory, addressing, make_code_net(config))
+        super().__init__(config, coder=coder, access=access)
 
     @property
     def config(self) -> ModelConfig:
         """The sizes and options of this model."""
         assert isinstance(self._config, ModelConfig)
         return self._config
-
-
-def learned_addressing(
-    config: LearnedAddressConfig, table: AddressTable | None = None
-) -> LearnedAddressing:
-    """q(y|x) of the sizes in a config."""
-    return LearnedAddressing(
-        embedding_size=2 * config.code_size,
-        address_code_size=config.address_code_size,
-        hidden_size=config.hidden_size,
-        table=table,
-    )
-
-
-class Retrieval(NamedTuple):
-    """What the dynamics of a memory settled on for cues (..., T, channels, H, W)."""
-
-    images: Tensor
-    """Means of p(x|z) at the end, (..., T, channels, H, W)."""
-    weights: Tensor
-    """(..., T, K)."""
-    energies: Tensor
-    """(num_readings, ..., T): -ln p(x, w | M) up to a constant. It never rises."""
-
-
-class DynamicKanervaMachine(MemoryModel[MemoryState]):
-    """A Kanerva Machine that finds its weights by least squares, without an address network.
-
-    Wu et al. 2018, Learning attractor dynamics for generative memory. An item is written and read
-    with the weights that explain its code best, given what the memory holds at that moment.
-    """
-
-    def __init__(self, config: DynamicConfig) -> None:
-        coder = Coder(config)
-        # Least squares against a mean of zero would find nothing.
-        memory = BayesianMemory(config, prior_std=1.0)
-        addressing = LeastSquaresAddressing(num_rows=config.num_rows, noise_var=config.noise_var)
-        super().__init__(config, coder=coder, inference=Inference(memory, addressing, None))
-
-    @torch.no_grad()
-    def retrieve(self, cues: Tensor, memory: MemoryState, *, num_readings: int = 10) -> Retrieval:
-        """Read again and again without ever raising E(x, w) = -ln p(x | w R) + |w|^2 / 2.
-
-        Given w, the image that minimises E is the mode of p(x | w R). Given the image, least
-        squares proposes new weights. Where they would raise E the old weights stay.
-        """
-        self.coder.check_images("cues", cues)
-        self.memory.check_fits(memory, cues.shape[:-4])
-        check_integer("num_readings", num_readings, fix="10 is a good start.")
-        weights = self._least_squares(cues, memory)
-        images = self._mode(memory, weights)
-        energies = [self._energy(images, memory, weights)]
-        for _ in range(num_readings - 1):
-            proposed = self._least_squares(images, memory)
-            is_better = self._energy(images, memory, proposed) < energies[-1]
-            weights = torch.where(is_better.unsqueeze(-1), proposed, weights)
-            images = self._mode(memory, weights)
-            energies.append(self._energy(images, memory, weights))
-        means = self.coder.likelihood.mean(self._decode_at(memory, weights))
-        return Retrieval(means, weights, torch.stack(energies))
-
-    def _least_squares(self, images: Tensor, memory: MemoryState) -> Tensor:
-        return self.addressing.posterior(self.coder.encode(images), memory).mean
-
-    def _decode_at(self, memory: MemoryState, weights: Tensor) -> Tensor:
-        """Parameters of p(x | w R)."""
-        return self.coder.decode(self.memory.read(memory, weights).mean)
-
-    def _mode(self, memory: MemoryState, weights: Tensor) -> Tensor:
-        return self.coder.likelihood.mode(self._decode_at(memory, weights))
-
-    def _energy(self, images: Tensor, memory: MemoryState, weights: Tensor) -> Tensor:
-        log_prob = self.coder.likelihood.log_prob(self._decode_at(memory, weights), images)
-        return 0.5 * weights.square().sum(-1) - log_prob

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Bernoulli(nn.Module):
+class BernoulliPixels(nn.Module):
     """Each pixel is ink with probability sigmoid(logit)."""
 
     def prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -69,8 +69,8 @@ class GaussianPixels(nn.Module):
         return (parameters + (0.5 * self.log_var).exp() * noise).clamp(0, 1)
 
 
-Likelihood = Bernoulli | GaussianPixels
+Likelihood = BernoulliPixels | GaussianPixels
 
 
 def make_likelihood(name: str) -> Likelihood:
-    return Bernoulli() if name == "bernoulli" else GaussianPixels()
+    return BernoulliPixels() if name == "bernoulli" else GaussianPixels()

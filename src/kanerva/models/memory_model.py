@@ -11,12 +11,14 @@ from torch import Tensor
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.addressing import Addressing
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyMemoryModelConfig
-from kanerva.models.inference import Inference
+from kanerva.models.importance import log_importance_weights
 from kanerva.models.memories.base import Memory
+from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import Model, Noise, OnReading
 from kanerva.models.reading import ReadResult, read_along_line, read_repeatedly
 
@@ -46,11 +48,11 @@ class MemoryModel(Model, Generic[State]):
     """
 
     def __init__(
-        self, config: AnyMemoryModelConfig, *, coder: Coder, inference: Inference[State]
+        self, config: AnyMemoryModelConfig, *, coder: Coder, access: MemoryAccess[State]
     ) -> None:
         super().__init__(coder)
         self._config = config
-        self.inference = inference
+        self.access = access
 
     @property
     def config(self) -> AnyMemoryModelConfig:
@@ -58,14 +60,14 @@ class MemoryModel(Model, Generic[State]):
         return self._config
 
     @property
-    def memory(self) -> Memory[State]:
-        """The memory's own module: its learned prior, and how it writes and reads."""
-        return self.inference.memory
+    def memory_module(self) -> Memory[State]:
+        """The module of the memory: its learned prior, and how it writes and reads."""
+        return self.access.memory
 
     @property
     def addressing(self) -> Addressing[State]:
         """How items find their place in the memory."""
-        return self.inference.addressing
+        return self.access.addressing
 
     # -- what users call -------------------------------------------------------------------------
 
@@ -76,7 +78,7 @@ class MemoryModel(Model, Generic[State]):
             The learned prior p(M), a `MemoryState` for a Kanerva Machine.
 
         """
-        return self.memory.initial_state(torch.Size())
+        return self.memory_module.initial_state(torch.Size())
 
     @torch.no_grad()
     def write(
@@ -87,9 +89,9 @@ class MemoryModel(Model, Generic[State]):
         sample: bool = False,
         generator: torch.Generator | None = None,
     ) -> State:
-        """Write images into a memory (algorithm 2).
+        """Write images into a memory: the means of q, or samples as in algorithm 2.
 
-        The order of the images does not matter to a Kanerva Machine, but it does to a DNC.
+        With a full covariance the order of the images does not matter.
 
         Args:
             images: (..., T, channels, H, W) between 0 and 1. Leading dimensions are episodes: each
@@ -99,12 +101,14 @@ class MemoryModel(Model, Generic[State]):
             generator: source of the samples; torch's global one by default.
 
         Returns:
-            The memory after the images, a `MemoryState` for a Kanerva Machine.
+            The memory after the images, a `MemoryState` for a Kanerva Machine. Writing more than it
+            can hold gives a `FullMemoryWarning`.
 
         """
         self.coder.check_images("images", images)
-        state = self.memory.initial_state(images.shape[:-4]) if memory is None else memory
-        self.memory.check_fits(state, images.shape[:-4])
+        check_generator(generator, self.device)
+        state = self.memory_module.initial_state(images.shape[:-4]) if memory is None else memory
+        self.memory_module.check_fits(state, images.shape[:-4])
         embeddings = self.coder.encode(images)
         address_noise, code_noise = (
             torch.zeros(*embeddings.shape[:-1], size, device=images.device)
@@ -113,9 +117,11 @@ class MemoryModel(Model, Generic[State]):
         if sample:
             address_noise.normal_(generator=generator)
             code_noise.normal_(generator=generator)
-        return self.inference.write(
-            embeddings, state, address_noise=address_noise, code_noise=code_noise
+        state = self.access.write(
+            embeddings, embeddings, state, address_noise=address_noise, code_noise=code_noise
         )
+        self.access.warn_if_full(state)
+        return state
 
     @torch.no_grad()
     def read(
@@ -145,11 +151,12 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("cues", cues)
-        self.memory.check_fits(memory, cues.shape[:-4])
+        check_generator(generator, self.device)
+        self.memory_module.check_fits(memory, cues.shape[:-4])
         check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
         return read_repeatedly(
             self.coder,
-            self.inference,
+            self.access,
             cues,
             memory,
             num_readings=num_readings,
@@ -186,13 +193,15 @@ class MemoryModel(Model, Generic[State]):
 
         """
         check_integer("num_readings", num_readings, at_least=0, fix="8 is a good start.")
+        check_generator(generator, self.device)
         check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
-        batch, likelihood = self.memory.checked_batch_shape(memory), self.coder.likelihood
+        batch, likelihood = self.memory_module.checked_batch_shape(memory), self.coder.likelihood
         shape = (*batch, num_images, self.addressing.address_code_size)
         y = torch.randn(shape, device=self.device, generator=generator)
         address = self.addressing.address_for(y)
-        noise = self.memory.draw_noise(batch, device=self.device, generator=generator)
-        code = self.memory.read(memory, address, noise=noise).distribution
+        draw_noise = self.memory_module.draw_noise
+        noise = draw_noise(batch, device=self.device, generator=generator) if sample else None
+        code = self.memory_module.read(memory, address, noise=noise).distribution
         parameters = self.coder.decode(code.draw(sample, generator))
         images = likelihood.mean(parameters)
         if on_reading is not None:
@@ -233,66 +242,49 @@ class MemoryModel(Model, Generic[State]):
                 fix="Pass two images of the same shape.",
             )
         ends = torch.stack([start, end], dim=-4)
-        self.memory.check_fits(memory, ends.shape[:-4])
-        return read_along_line(self.coder, self.inference, ends, memory, steps=steps)
+        self.memory_module.check_fits(memory, ends.shape[:-4])
+        return read_along_line(self.coder, self.access, ends, memory, steps=steps)
 
     # -- the bound -------------------------------------------------------------------------------
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
+        # eq:vlb. e(x); then q(M|X) and q(y|x); then p(z|y, M) and q(z|x, y, M); then p(x|z).
         embeddings, cue_embeddings = self.coder.encode_both(images, cues)
         addressed_by = torch.stack([embeddings, cue_embeddings])
         if noise.embedding is not None:
             addressed_by = addressed_by + self.config.input_noise * noise.embedding
-        prior = self.memory.initial_state(images.shape[:-4])
-        state, posterior, address = self.inference.write_and_find(
-            embeddings, addressed_by, prior, noise
-        )
-        code = self.inference.read(cue_embeddings, address, state, noise.memory)
+        prior = self.memory_module.initial_state(images.shape[:-4])
+        written = self.access.write_then_address(embeddings, addressed_by, prior, noise)
+        code = self.access.read(cue_embeddings, written.address, written.state, noise.memory)
         log_likelihood = self.coder.likelihood.log_prob(
             self.coder.decode(code.distribution.sample(noise.code)), images
         )
-        memory_kl = None if self.training else self.memory.kl(state, prior)
-        kl_address = gaussian.kl_to_standard(posterior)
+        memory_kl = None if self.training else self.memory_module.kl(written.state, prior)
+        kl_address = gaussian.kl_to_standard(written.posterior)
         return mean_over_items(log_likelihood, kl_address, code.kl, memory_kl)
 
-    def log_weights(
+    def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
+        check_integer("num_samples", num_samples, fix="The paper's field uses 100 to 5,000.")
+        self.coder.check_images("episodes", episodes)
         images = self.coder.prepare(episodes, generator)
-        embeddings = self.coder.encode(images)
-        noise = self.draw_noise(images, generator)
-        prior = self.memory.initial_state(images.shape[:-4])
-        twice = torch.stack([embeddings, embeddings])
-        state, posterior, _ = self.inference.write_and_find(embeddings, twice, prior, noise)
-        rows = []
-        for _ in range(num_samples):
-            noise = self.draw_noise(images, generator)
-            assert noise.address is not None
-            y = posterior.sample(noise.address[1])
-            address = self.addressing.address_for(y)
-            code = self.inference.read(embeddings, address, state, noise.memory)
-            z = code.distribution.sample(noise.code)
-            rows.append(
-                self.coder.likelihood.log_prob(self.coder.decode(z), images)
-                + gaussian.standard_log_prob(y)
-                - posterior.log_prob_of_sample(noise.address[1])
-                + code.prior.log_prob(z)
-                - code.distribution.log_prob_of_sample(noise.code)
-            )
-        return torch.stack(rows)
+        noises = (self.draw_noise(images, generator=generator) for _ in range(1 + num_samples))
+        return log_importance_weights(self.coder, self.access, images, noises)
 
-    def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
+    def draw_noise(self, images: Tensor, *, generator: torch.Generator | None = None) -> Noise:
         def randn(*shape: int) -> Tensor:
             return torch.randn(shape, device=images.device, generator=generator)
 
+        memory, addressing = self.memory_module, self.addressing
         items, C = images.shape[:-3], self.config.code_size
         return Noise(
             code=randn(*items, C),
             written_code=randn(*items, C),
-            address=randn(2, *items, self.addressing.address_code_size),
+            address=randn(2, *items, addressing.address_code_size),
             embedding=randn(2, *items, 2 * C) if self.training else None,
-            memory=self.memory.draw_noise(items[:-1], device=images.device, generator=generator),
+            memory=memory.draw_noise(items[:-1], device=images.device, generator=generator),
         )
 
     def prepare_to_compile(self) -> None:
-        self.inference.prepare_to_compile()
+        self.access.prepare_to_compile()

@@ -1,4 +1,4 @@
-"""What the Kanerva Machine, its rivals and the VAE have in common: a bound on episodes."""
+"""What every model here has: a variational bound on episodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyModelConfig
@@ -16,7 +17,7 @@ OnReading = Callable[[int, Tensor], None]
 
 
 class Noise(NamedTuple):
-    """Standard normal numbers, one set for each sample that a bound needs."""
+    """The random numbers of one bound: a set of standard normal numbers for each sample."""
 
     code: Tensor
     """(B, T, C), for z when reading (or for a VAE's z)."""
@@ -31,7 +32,7 @@ class Noise(NamedTuple):
 
 
 class Model(nn.Module, ABC):
-    """A generative model of episodes: `elbo` is its bound, `forward` the bound without chance.
+    """A generative model of episodes. `elbo` gives its negative variational bound.
 
     Example:
         >>> import torch
@@ -40,10 +41,10 @@ class Model(nn.Module, ABC):
         >>> episodes = torch.zeros(2, 5, 1, 28, 28)
         >>> km.elbo(episodes).total.shape
         torch.Size([2])
-        >>> noise = km.draw_noise(episodes, None)
+        >>> noise = km.draw_noise(episodes)
         >>> km.forward(episodes, noise, cues=episodes[:1]).total.shape
         torch.Size([2])
-        >>> km.log_weights(episodes, num_samples=3).shape
+        >>> km.log_importance_weights(episodes, num_samples=3).shape
         torch.Size([3, 2, 5])
 
     """
@@ -74,16 +75,17 @@ class Model(nn.Module, ABC):
 
         """
         self.coder.check_images("episodes", episodes)
+        check_generator(generator, self.device)
         images = self.coder.prepare(episodes, generator)
-        return self(images, self.draw_noise(episodes, generator))
+        return self(images, self.draw_noise(episodes, generator=generator))
 
     @abstractmethod
-    def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
+    def draw_noise(self, images: Tensor, *, generator: torch.Generator | None = None) -> Noise:
         """Draw all that is random in the bound of some episodes.
 
         Args:
             images: (B, T, channels, H, W).
-            generator: source of the numbers; torch's global one if None.
+            generator: source of the numbers; torch's global one by default.
 
         Returns:
             One set of standard normal numbers for each sample. Noise on the input of q(y|x) only
@@ -107,7 +109,7 @@ class Model(nn.Module, ABC):
         """
 
     @abstractmethod
-    def log_weights(
+    def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
         """Importance weights of episodes: ln p(x, y, z | M) - ln q(y, z | x, M).
@@ -125,4 +127,8 @@ class Model(nn.Module, ABC):
         """
 
     def prepare_to_compile(self) -> None:
-        """Mark what torch.compile must leave alone. Call it before compiling the forward pass."""
+        """Get ready for torch.compile, if parts of the model need it; call it before compiling.
+
+        A memory that writes item by item keeps that loop out of the compiled part. A VAE needs
+        nothing.
+        """

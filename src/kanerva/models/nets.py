@@ -24,7 +24,7 @@ class ResidualBlock(nn.Module):
 class Convolutions(nn.Sequential):
     """The part that a GPU does well in half precision, with channels last.
 
-    Only this part: what addresses the memory must not be rounded to three digits.
+    Only convolutions run in bfloat16. Addresses need more than its three digits.
     """
 
     half: bool = False
@@ -39,7 +39,7 @@ class Convolutions(nn.Sequential):
 class FromPixels(nn.Conv2d):
     """The layer that sees pixels: 4 x 4, stride 2.
 
-    One or three channels suit no convolution kernel of a GPU; there it is one product of patches.
+    GPU kernels are slow with one or three channels, so on a GPU this is a product of patches.
     """
 
     def __init__(self, channels: int, num_filters: int) -> None:
@@ -76,7 +76,7 @@ class ToPixels(nn.ConvTranspose2d):
 
 
 def _overlap(taps: Tensor, dim: int) -> Tensor:
-    """Taps (..., H, 4, ...) at `dim` to pixels (..., H, 2, ...): they reach one pixel over."""
+    """Taps (..., H, 4, ...) at `dim` to pixels (..., H, 2, ...), with their overlaps added."""
     before, even, odd, after = taps.unbind(dim + 1)
     size, edge = before.shape[dim], torch.zeros_like(before.narrow(dim, 0, 1))
     from_above = torch.cat([edge, after.narrow(dim, 0, size - 1)], dim)

@@ -6,9 +6,10 @@ from torch import Tensor
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
-from kanerva.models.config import VAEConfig
+from kanerva.models.config import VAEConfig, checked_config
 from kanerva.models.model import Model, Noise, OnReading
 
 
@@ -25,15 +26,15 @@ class VAE(Model):
         >>> images.shape
         torch.Size([4, 1, 28, 28])
         >>> bound = vae.elbo(images[None])
-        >>> noise = vae.draw_noise(images[None], None)
+        >>> noise = vae.draw_noise(images[None])
         >>> bound = vae.forward(images[None], noise)
-        >>> vae.log_weights(images[None], num_samples=2).shape
+        >>> vae.log_importance_weights(images[None], num_samples=2).shape
         torch.Size([2, 1, 4])
 
     """
 
     def __init__(self, config: VAEConfig) -> None:
-        super().__init__(Coder(config))
+        super().__init__(Coder(checked_config(config, VAEConfig)))
         self._config = config
 
     @property
@@ -67,36 +68,40 @@ class VAE(Model):
             Images (num_images, channels, H, W) between 0 and 1.
 
         """
+        check_generator(generator, self.device)
         check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
         check_integer("num_readings", num_readings, at_least=0, fix="0 feeds nothing back.")
         shape = (num_images, self.config.code_size)
         codes = torch.randn(shape, device=self.device, generator=generator)
         likelihood = self.coder.likelihood
-        images = codes  # set below: there is at least one pass
         for number in range(num_readings + 1):
             parameters = self.coder.decode(codes)
             images = likelihood.mean(parameters)
             if on_reading is not None:
                 on_reading(number, images)
+            if number == num_readings:
+                return images
             cues = likelihood.sample(parameters, generator) if sample else images
             code = gaussian.from_parameters(self.coder.encode(cues))
-            noise = torch.randn(codes.shape, device=self.device, generator=generator)
-            codes = code.sample(noise) if sample else code.mean
-        return images
+            codes = code.draw(sample, generator)
+        raise RuntimeError("num_readings is at least 0")
 
-    def draw_noise(self, images: Tensor, generator: torch.Generator | None) -> Noise:
+    def draw_noise(self, images: Tensor, *, generator: torch.Generator | None = None) -> Noise:
         shape = (*images.shape[:-3], self.config.code_size)
         return Noise(torch.randn(shape, device=images.device, generator=generator))
 
-    def log_weights(
+    def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        code = gaussian.from_parameters(self.coder.encode(self.coder.prepare(episodes, generator)))
+        check_integer("num_samples", num_samples, fix="The paper's field uses 100 to 5,000.")
+        self.coder.check_images("episodes", episodes)
+        images = self.coder.prepare(episodes, generator)
+        code = gaussian.from_parameters(self.coder.encode(images))
         rows = []
         for _ in range(num_samples):
-            noise = self.draw_noise(episodes, generator).code
+            noise = self.draw_noise(images, generator=generator).code
             z = code.sample(noise)
-            log_likelihood = self.coder.likelihood.log_prob(self.coder.decode(z), episodes)
+            log_likelihood = self.coder.likelihood.log_prob(self.coder.decode(z), images)
             rows.append(
                 log_likelihood + gaussian.standard_log_prob(z) - code.log_prob_of_sample(noise)
             )
@@ -115,4 +120,5 @@ class VAE(Model):
         kl_code = gaussian.kl_to_standard(code)
         zero = torch.zeros_like(kl_code)
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
-        return mean_over_items(log_likelihood, zero, kl_code, zero[..., 0])
+        memory_kl = None if self.training else zero[..., 0]
+        return mean_over_items(log_likelihood, zero, kl_code, memory_kl)

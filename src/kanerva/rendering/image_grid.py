@@ -6,11 +6,10 @@ channels are colours.
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from kanerva.rendering.arrays import Images, as_array
@@ -52,7 +51,7 @@ def image_grid(
     height, width = (scale * max(row.shape[axis] for row in arrays.values()) for axis in (-2, -1))
     lines: list[_Line] = []
     for label, row in arrays.items():
-        cells = [_picture(image, scale) for image in row]
+        cells = [enlarged(image, scale=scale).convert("RGB") for image in row]
         per_line = num_columns or max(len(cells), 1)
         parts = [cells[start : start + per_line] for start in range(0, len(cells), per_line)]
         lines += [_Line("" if number else label, part) for number, part in enumerate(parts)]
@@ -60,6 +59,41 @@ def image_grid(
         cells = [bar_chart(values, width=width, height=height) for values in as_array(charts)]
         lines.append(_Line(label, cells))
     return _draw(lines, height, width, scale)
+
+
+def stacked(pictures: Sequence[Image.Image]) -> Image.Image:
+    """Put pictures below each other; narrow ones are filled up on the right."""
+    if len(pictures) == 1:
+        return pictures[0]
+    size = max(one.width for one in pictures), sum(one.height for one in pictures)
+    canvas = Image.new("RGB", size, GREY)
+    top = 0
+    for one in pictures:
+        canvas.paste(one, (0, top))
+        top += one.height
+    return canvas
+
+
+def enlarged(image: Images, *, scale: int) -> Image.Image:
+    """Draw one image (channels, H, W), with a square for each of its pixels.
+
+    Args:
+        image: ink between 0 and 1, which is drawn dark on white, or three channels of colour.
+        scale: side of the square that a pixel becomes.
+
+    Returns:
+        The picture, in grey or in colour.
+
+    Example:
+        >>> import numpy as np
+        >>> enlarged(np.zeros((1, 28, 28)), scale=10).size
+        (280, 280)
+
+    """
+    values = as_array(image).clip(0, 1)
+    pixels = 1 - values[0] if len(values) == 1 else values.transpose(1, 2, 0)
+    picture = Image.fromarray(np.round(pixels * 255).astype(np.uint8))
+    return picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
 
 
 def png(picture: Image.Image) -> bytes:
@@ -137,11 +171,3 @@ def _draw(lines: list[_Line], height: int, width: int, scale: int) -> Image.Imag
         for column, cell in enumerate(line.cells):
             canvas.paste(cell, (margin + column * (width + gap), top))
     return canvas
-
-
-def _picture(image: NDArray[np.floating], scale: int) -> Image.Image:
-    """One image (channels, H, W), enlarged."""
-    values = image.clip(0, 1)
-    pixels = 1 - values[0] if len(values) == 1 else values.transpose(1, 2, 0)
-    picture = Image.fromarray(np.round(pixels * 255).astype(np.uint8)).convert("RGB")
-    return picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)

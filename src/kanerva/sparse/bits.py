@@ -1,4 +1,4 @@
-"""The check that a tensor holds bits."""
+"""Checks that tensors hold bits, as many as a memory needs."""
 
 import torch
 from torch import Tensor
@@ -16,6 +16,15 @@ def check_bits(
             expected="a tensor of bits",
             got=type(value).__name__,
             fix=f"Pass torch.as_tensor({argument}).",
+        )
+    if value.layout is not torch.strided or value.is_quantized:
+        raise KanervaError(
+            argument,
+            expected="an ordinary tensor",
+            got="a quantised one" if value.is_quantized else f"layout {value.layout}",
+            fix=f"Pass {argument}.dequantize()."
+            if value.is_quantized
+            else f"Pass {argument}.to_dense().",
         )
     if value.dim() == 0 or (size is not None and value.shape[-1] != size):
         raise KanervaError(
@@ -42,3 +51,28 @@ def check_bits(
             fix=f"For signs pass {argument} > 0; for real numbers choose a threshold.",
         )
     return bits
+
+
+def check_patterns(
+    patterns: Tensor, at: Tensor | None, *, num_bits: int, num_data_bits: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return bool tensors: patterns (..., C), and where to write them, (..., D)."""
+    data = check_bits("patterns", patterns, num_data_bits, device)
+    if at is None and num_data_bits == num_bits:
+        return data, data
+    if at is None:
+        raise KanervaError(
+            "at",
+            expected=f"where to write: {num_bits} bits for each pattern",
+            got=f"None, but patterns of {num_data_bits} bits are not addresses",
+            fix="Pass write(patterns, at=bits).",
+        )
+    where = check_bits("at", at, num_bits, device)
+    if where.shape[:-1] != data.shape[:-1]:
+        raise KanervaError(
+            "at",
+            expected=f"leading dimensions {tuple(data.shape[:-1])} like patterns",
+            got=str(tuple(where.shape[:-1])),
+            fix="Give one row of bits for each pattern.",
+        )
+    return data, where

@@ -3,55 +3,29 @@
 Shapes: K addresses, D bits, C bits of data (the same as D by default).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_integer
+from kanerva.checks import check_device, check_integer, check_path
 from kanerva.errors import KanervaError
-from kanerva.sparse.bits import check_bits
-from kanerva.sparse.hamming import HammingIndex, Indices, as_numpy_on_cpu
+from kanerva.sparse.bits import check_bits, check_patterns
+from kanerva.sparse.counters import BitCounters
+from kanerva.sparse.files import SavedMemory, read_memory, write_memory
+from kanerva.sparse.large_tensors import draw_addresses
+from kanerva.sparse.read_result import SparseReadResult
 from kanerva.sparse.sizes import Sizes
 
-COUNTERS_AT_ONCE = 1 << 22
-"""How many counters are gathered together: 16 MB."""
 
-
-class SparseReadResult(NamedTuple):
-    """What `SparseMemory.read` returns for cues (..., D).
-
-    Attributes:
-        bits: (..., C), bool: one where a sum is positive.
-        sums: (..., C), whole numbers: the sums of counters that decided the bits. Larger ones are
-            surer.
-        num_active: (...): how many addresses answered. If 0, nothing did, and all bits are 0.
-        steps: the bits after each reading, including the last; empty unless asked for.
-
-    Example:
-        >>> import torch
-        >>> from kanerva.sparse import SparseMemory
-        >>> memory = SparseMemory(torch.tensor([[0, 0, 0], [1, 1, 1]]), radius=1)
-        >>> taken = memory.write(torch.tensor([1, 1, 0]))
-        >>> memory.read(torch.tensor([1, 1, 1])).sums
-        tensor([ 1,  1, -1])
-
-    """
-
-    bits: Tensor
-    sums: Tensor
-    num_active: Tensor
-    steps: list[Tensor]
-
-
-class SparseMemory:
+class SparseMemory(BitCounters):
     """Kanerva's sparse distributed memory: K fixed addresses, each with a counter for every bit.
 
     Writing adds a pattern, as +1 and -1, to the counters of every address within `radius` bits of
     it. Reading adds up the counters of the addresses within `radius` bits of a cue (Kanerva 1988;
     appendix B of the paper, app:review). Unlike the Bayesian memory, this one is changed in place,
-    because it has many counters and a write changes few of them.
+    because it has many counters and a write changes few of them. Several threads may write and read
+    at the same time: no count is lost, and a reading sees a pattern completely or not at all.
 
     Args:
         addresses: (K, D) bits: bool, or numbers that are 0 or 1. They are copied.
@@ -92,12 +66,7 @@ class SparseMemory:
             self.num_data_bits,
             fix="Pass how many bits a pattern has, or None for as many as an address.",
         )
-        self.counters = torch.zeros(
-            len(bits), self.num_data_bits, dtype=torch.int32, device=bits.device
-        )
-        self.num_written = 0
-        """How many patterns were written so far."""
-        self._index = HammingIndex(bits.clone())  # nobody else may change them
+        super().__init__(bits, radius=radius, num_data_bits=self.num_data_bits)
 
     @classmethod
     def random(
@@ -124,7 +93,8 @@ class SparseMemory:
             The memory.
 
         Raises:
-            KanervaError: a number is not whole or not in its range.
+            KanervaError: a number is not whole or not in its range, there is no such device, or
+                the memory is too large for it.
 
         Example:
             >>> memory = SparseMemory.random(1000, 64, radius=24)
@@ -133,18 +103,88 @@ class SparseMemory:
 
         """
         Sizes(num_addresses, num_bits, radius)
-        drawn = torch.randint(
-            2,
-            (num_addresses, num_bits),
-            dtype=torch.bool,
-            generator=generator,
-            device=generator.device if generator else "cpu",
-        )
-        return cls(drawn.to(device), radius=radius, num_data_bits=num_data_bits)
+        where = check_device("device", device)
+        drawn = draw_addresses(num_addresses, num_bits, generator)
+        return cls(drawn.to(where), radius=radius, num_data_bits=num_data_bits)
+
+    @classmethod
+    def load(cls, path: Path | str, *, device: torch.device | str = "cpu") -> "SparseMemory":
+        """Read a memory from a file that `save` wrote. Nothing in a file can run code.
+
+        Args:
+            path: the file.
+            device: where the memory is kept.
+
+        Returns:
+            The memory, with the same addresses and counters.
+
+        Raises:
+            KanervaError: the file does not exist, is damaged or is something else, or there is no
+                such device.
+
+        Example:
+            >>> import tempfile
+            >>> memory = SparseMemory(torch.tensor([[0, 0, 0], [1, 1, 1]]), radius=1)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     memory.save(f"{folder}/memory.safetensors")
+            ...     again = SparseMemory.load(f"{folder}/memory.safetensors")
+            >>> again
+            SparseMemory(2 addresses of 3 bits, radius 1, 0 patterns written, cpu)
+
+        """
+        where = check_device("device", device)
+        saved = read_memory(check_path("path", path))
+        C = saved.counters.shape[1]
+        memory = cls(saved.addresses.to(where), radius=saved.radius, num_data_bits=C)
+        memory._restore(saved.counters, saved.num_written)
+        return memory
+
+    def save(self, path: Path | str) -> None:
+        """Write the memory into a safetensors file with a checksum, whole or not at all.
+
+        Args:
+            path: the file. Missing folders are made.
+
+        Raises:
+            KanervaError: the file cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> memory = SparseMemory.random(100, 16, radius=5)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     memory.save(f"{folder}/memory.safetensors")
+
+        """
+        file = check_path("path", path)
+        counters, num_written = self._snapshot()
+        write_memory(file, SavedMemory(self.addresses, counters, self.sizes.radius, num_written))
+
+    def to(self, device: torch.device | str) -> "SparseMemory":
+        """Copy the memory to a device. The copy has counters of its own.
+
+        Args:
+            device: where to, for example "cuda".
+
+        Returns:
+            A memory with the same addresses and counters.
+
+        Raises:
+            KanervaError: there is no such device here.
+
+        Example:
+            >>> SparseMemory.random(100, 16, radius=5).to("cpu")
+            SparseMemory(100 addresses of 16 bits, radius 5, 0 patterns written, cpu)
+
+        """
+        addresses = self.addresses.to(check_device("device", device))
+        C = self.num_data_bits
+        twin = SparseMemory(addresses, radius=self.sizes.radius, num_data_bits=C)
+        twin._restore(*self._snapshot())
+        return twin
 
     @property
     def addresses(self) -> Tensor:
-        """The fixed addresses, A in the paper.
+        """The K fixed addresses as bits, (K, D) of bool; A in the paper.
 
         Returns:
             (K, D), bool.
@@ -161,7 +201,7 @@ class SparseMemory:
         """Add patterns to the memory, each at its own address or at another one.
 
         For every address k within the radius, M_k <- M_k + w_k x (app:review). More can be written
-        at any time. The order does not matter.
+        at any time, from several threads too. The order does not matter.
 
         Args:
             patterns: (..., C) bits to store.
@@ -183,34 +223,11 @@ class SparseMemory:
                     [2, 2, 0]], dtype=torch.int32)
 
         """
-        data = check_bits("patterns", patterns, self.num_data_bits, self.counters.device)
-        if at is None:
-            if self.num_data_bits != self.sizes.num_bits:
-                raise KanervaError(
-                    "at",
-                    expected=f"where to write: {self.sizes.num_bits} bits for each pattern",
-                    got=f"None, but patterns of {self.num_data_bits} bits are not addresses",
-                    fix="Pass write(patterns, at=bits).",
-                )
-            at = data
-        where = check_bits("at", at, self.sizes.num_bits, self.counters.device)
-        if where.shape[:-1] != data.shape[:-1]:
-            raise KanervaError(
-                "at",
-                expected=f"leading dimensions {tuple(data.shape[:-1])} like patterns",
-                got=str(tuple(where.shape[:-1])),
-                fix="Give one row of bits for each pattern.",
-            )
-        signs = data.reshape(-1, self.num_data_bits).to(torch.int8).mul_(2).sub_(1)
-        counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(signs), []
-        centres = where.reshape(-1, self.sizes.num_bits)
-        for row, active in zip(rows, self._active(centres), strict=True):
-            for some in self._parts(active):
-                counters[some] += row
-            num_active.append(len(active))
-        self.num_written += len(rows)
-        taken = torch.tensor(num_active, dtype=torch.int64, device=data.device)
-        return taken.reshape(data.shape[:-1])
+        D, C, device = self.sizes.num_bits, self.num_data_bits, self.counters.device
+        data, where = check_patterns(patterns, at, num_bits=D, num_data_bits=C, device=device)
+        signs = data.reshape(-1, C).to(torch.int8).mul_(2).sub_(1)
+        num_active = self._add(signs, where.reshape(-1, D))
+        return num_active.reshape(data.shape[:-1])
 
     def read(self, cues: Tensor, *, num_readings: int = 1, steps: bool = False) -> SparseReadResult:
         """Read what the memory holds for cues: x = 1 where sum_k w_k M_k > 0 (app:review).
@@ -270,20 +287,11 @@ class SparseMemory:
             [step.reshape(whole) for step in seen] if steps else [],
         )
 
-    def _sums(self, cues: Tensor) -> tuple[Tensor, Tensor]:
-        """For cues (N, D): the sums of active counters, in 64 bits, and how many are active."""
-        sums = torch.zeros(len(cues), self.num_data_bits, dtype=torch.int64, device=cues.device)
-        counters, rows, num_active = as_numpy_on_cpu(self.counters), as_numpy_on_cpu(sums), []
-        for row, active in zip(rows, self._active(cues), strict=True):
-            for some in self._parts(active):
-                row += counters[some].sum(0)
-            num_active.append(len(active))
-        return sums, torch.tensor(num_active, dtype=torch.int64, device=cues.device)
-
-    def _active(self, cues: Tensor) -> Iterator[Indices]:
-        return self._index.indices_within(self.sizes.radius, cues)
-
-    def _parts(self, active: Indices) -> Iterator[Indices]:
-        """Cut the active addresses into parts of at most `COUNTERS_AT_ONCE` counters."""
-        at_once = max(1, COUNTERS_AT_ONCE // self.num_data_bits)
-        return (active[start : start + at_once] for start in range(0, len(active), at_once))
+    def __repr__(self) -> str:
+        K, D, C = self.sizes.num_addresses, self.sizes.num_bits, self.num_data_bits
+        data = "" if C == D else f"data of {C:,} bits, "
+        patterns = "pattern" if self.num_written == 1 else "patterns"
+        return (
+            f"SparseMemory({K:,} addresses of {D:,} bits, {data}radius {self.sizes.radius}, "
+            f"{self.num_written:,} {patterns} written, {self.counters.device})"
+        )

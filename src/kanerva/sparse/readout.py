@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kanerva.sparse.hamming_balls import binomial_probabilities, intersection
-from kanerva.sparse.sizes import Sizes, check_num_patterns
+from kanerva.sparse.sizes import Sizes, check_sizes_and_patterns
 
 SIGNS = np.array([[1.0], [-1.0]])
 """The two rows of all results here: bits that the cue kept, and bits that are flipped in it."""
@@ -78,7 +78,7 @@ def readout(sizes: Sizes, num_patterns: int) -> Readout:
         (2, 65)
 
     """
-    check_num_patterns(num_patterns)
+    check_sizes_and_patterns(sizes, num_patterns)
     K, N = sizes.num_addresses, num_patterns - 1
     p, c, o, e, o_powers = address_statistics(sizes)
     mean_m = K * c**2 * SIGNS
@@ -188,7 +188,7 @@ def first_order_ratio(sizes: Sizes, num_patterns: int) -> np.ndarray:
         10.0
 
     """
-    check_num_patterns(num_patterns)
+    check_sizes_and_patterns(sizes, num_patterns)
     known = address_statistics(sizes)
     return math.sqrt(sizes.num_addresses / num_patterns) * known.overlap / known.active
 

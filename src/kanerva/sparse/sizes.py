@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from kanerva.checks import check_integer
+from kanerva.errors import KanervaError
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a sparse distributed memory: K addresses of D bits, and the radius of a cue.
+    """Three numbers that its theory needs: K addresses, D bits, and the radius tau of activation.
 
     A cue activates all addresses within this Hamming distance (appendix B of the paper,
     app:review, where the radius is called tau).
@@ -52,7 +53,18 @@ def check_num_bits(num_bits: int) -> None:
     check_integer("num_bits", num_bits, fix="Pass how many bits an address has, for example 1000.")
 
 
-def check_num_patterns(num_patterns: int) -> None:
+def check_sizes(sizes: object) -> None:
+    if not isinstance(sizes, Sizes):
+        raise KanervaError(
+            "sizes",
+            expected="the sizes of a memory",
+            got=repr(sizes)[:60],
+            fix="Pass memory.sizes, or Sizes(num_addresses, num_bits, radius).",
+        )
+
+
+def check_sizes_and_patterns(sizes: object, num_patterns: int) -> None:
+    check_sizes(sizes)
     check_integer(
         "num_patterns", num_patterns, fix="Pass how many patterns were written, for example 100."
     )

@@ -19,7 +19,7 @@ from kanerva.sparse.readout import (
     noise_levels,
     readout_given,
 )
-from kanerva.sparse.sizes import Sizes, check_num_bits, check_num_patterns
+from kanerva.sparse.sizes import Sizes, check_num_bits, check_sizes, check_sizes_and_patterns
 
 STEPS = np.arange(-14.0, 15.0)[:, None]
 """Steps of half a standard deviation, or of one where that is less; they reach into both tails."""
@@ -55,7 +55,7 @@ def change_rates(sizes: Sizes, num_patterns: int) -> np.ndarray:
         (0.02, 0.97)
 
     """
-    check_num_patterns(num_patterns)
+    check_sizes_and_patterns(sizes, num_patterns)
     known = address_statistics(sizes)
     held = np.minimum(known.overlap / max(known.active, TINY), 1)
     rates = np.zeros((2, sizes.num_bits + 1))
@@ -116,6 +116,7 @@ def distance_changes(sizes: Sizes, num_patterns: int) -> np.ndarray:
         True
 
     """
+    check_sizes_and_patterns(sizes, num_patterns)
     old = np.arange(sizes.num_bits + 1)
     lost, repaired = change_rates(sizes, num_patterns)
     return (sizes.num_bits - old) * lost - old * repaired
@@ -141,7 +142,8 @@ def new_distances(sizes: Sizes, num_patterns: int) -> np.ndarray:
         array([ 0.2,  1.2,  6. , 11.4])
 
     """
-    return np.arange(sizes.num_bits + 1) + distance_changes(sizes, num_patterns)
+    changes = distance_changes(sizes, num_patterns)
+    return np.arange(len(changes)) + changes
 
 
 def critical_distance(sizes: Sizes, num_patterns: int) -> float:
@@ -173,8 +175,8 @@ def critical_distance(sizes: Sizes, num_patterns: int) -> float:
         [32, 14, 0]
 
     """
-    old = np.arange(sizes.num_bits // 2)
     grown = distance_changes(sizes, num_patterns)
+    old = np.arange(sizes.num_bits // 2)
     grown = (grown[old] + grown[old + 1]) / 2
     repaired = _first(grown < -MIN_CHANGE)
     if repaired is None or repaired > sizes.num_bits / 4:
@@ -202,6 +204,7 @@ def capacity(sizes: Sizes) -> int:
         83
 
     """
+    check_sizes(sizes)
     low, high = 0, 1
     while critical_distance(sizes, high) > 0:
         low, high = high, 2 * high

@@ -67,8 +67,6 @@ class TrainingStep:
     ) -> None:
         parallel = parallel or Parallel(device)
         self.half = config.precision == "bfloat16"
-        if device.type == "cuda":
-            torch.backends.cudnn.benchmark = True
         self.model = model
         self.sampler = sampler
         self.config = config
@@ -236,7 +234,7 @@ class TrainingStep:
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.coder.prepare(episodes, self.generator)
-        noise = self.model.draw_noise(images, self.generator)
+        noise = self.model.draw_noise(images, generator=self.generator)
         cues = None
         if self.num_damaged:
             whole = images[: self.num_damaged]

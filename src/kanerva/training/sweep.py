@@ -61,7 +61,7 @@ def run_sweep(
     data_folder: Path | None = None,
     limit_s: float = math.inf,
 ) -> SweepResult:
-    """Train the runs of a plan side by side, measure them, and write OUT/NAME.json.
+    """Train the runs of a plan side by side in one process; write one record of all of them.
 
     Each run has a folder under `out`. A second call continues the runs that were stopped, to the
     same numbers, and does not train finished runs again.

@@ -40,22 +40,22 @@ class RowCovariance(ABC):
 
     @property
     @abstractmethod
-    def _first_tensor(self) -> Tensor:
-        """One of its tensors: all of them share dtype and device."""
+    def _tensors(self) -> tuple[Tensor, ...]:
+        """Its tensors, in the order of its fields; all of them share dtype and device."""
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of its tensors."""
-        return self._first_tensor.dtype
+        return self._tensors[0].dtype
 
     @property
     def device(self) -> torch.device:
         """The device of its tensors."""
-        return self._first_tensor.device
+        return self._tensors[0].device
 
     @abstractmethod
     def dense(self) -> Tensor:
-        """U as a matrix.
+        """The row covariance U as a full matrix (..., K, K).
 
         Returns:
             U, (..., K, K).
@@ -85,7 +85,7 @@ class RowCovariance(ABC):
     def posterior_from_items(
         self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> Self:
-        """The covariance U' after writing T items (eq:update-last).
+        """The covariance U' after writing T items, from their weights and noise (eq:update-last).
 
         The items come in two forms, and each representation uses the one it needs:
         U'^-1 = U^-1 + W' N^-1 W, and U' = U - V' V.
@@ -135,7 +135,7 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Apply a function to each tensor: to convert, to move or to detach them.
+        """The same covariance with a function applied to its tensors: to convert, move or detach.
 
         Args:
             function: takes a tensor and returns a tensor of the same shape.

@@ -7,7 +7,13 @@ import torch
 from torch import Tensor
 
 from kanerva.memory.covariance.base import RowCovariance
-from kanerva.memory.tensor_checks import check_finite, check_float_tensor, check_positive
+from kanerva.memory.tensor_checks import (
+    check_float_tensor,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +51,8 @@ class DiagonalCovariance(RowCovariance):
         return self.variances.shape[:-1]
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.variances
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.variances,)
 
     def dense(self) -> Tensor:
         return torch.diag_embed(self.variances)

@@ -9,10 +9,12 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.memory.covariance.base import RowCovariance
 from kanerva.memory.tensor_checks import (
-    check_finite,
     check_float_tensor,
-    check_positive_definite,
     check_square,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive_definite,
 )
 
 
@@ -47,8 +49,8 @@ class FullCovariance(RowCovariance):
         return self.matrix.shape[:-2]
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.matrix
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.matrix,)
 
     def dense(self) -> Tensor:
         return self.matrix

@@ -11,10 +11,12 @@ from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 from kanerva.memory.covariance.base import RowCovariance
 from kanerva.memory.tensor_checks import (
-    check_finite,
     check_float_tensor,
-    check_positive,
     check_same_dtype_and_device,
+)
+from kanerva.memory.value_checks import (
+    check_finite,
+    check_positive,
 )
 
 
@@ -60,11 +62,11 @@ class LowRankCovariance(RowCovariance):
     def batch_shape(self) -> torch.Size:
         if self.factor is None:
             return self.variances.shape[:-1]
-        return torch.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
+        return linalg.broadcast_shapes(self.variances.shape[:-1], self.factor.shape[:-2])
 
     @property
-    def _first_tensor(self) -> Tensor:
-        return self.variances
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (self.variances,) if self.factor is None else (self.variances, self.factor)
 
     def dense(self) -> Tensor:
         diagonal = torch.diag_embed(self.variances)

@@ -26,7 +26,7 @@ class Memory(nn.Module, ABC, Generic[State]):
     """
 
     writes_distributions: bool = False
-    """Whether `write` takes the variance of codes (appendix F) instead of a sample of them."""
+    """Whether `write` takes the mean and variance of codes (appendix F) instead of a sample."""
 
     @abstractmethod
     def is_state(self, value: object) -> bool:
@@ -57,7 +57,7 @@ class Memory(nn.Module, ABC, Generic[State]):
     def read(self, state: State, address: Tensor, *, noise: Tensor | None = None) -> CodePrior:
         """p(z|y, M) for any number of items. They do not see each other or change the state.
 
-        `noise` is what `draw_noise` gave.
+        `noise` is what `draw_noise` gave; without it nothing is drawn.
         """
 
     def draw_noise(
@@ -70,12 +70,9 @@ class Memory(nn.Module, ABC, Generic[State]):
         """KL( q(M|X) || p(M) ) in nats; None for a memory that is not a distribution."""
         return None
 
-    def confidence(self, state: State, address: Tensor) -> Tensor:
-        """How sure the memory is about what it reads, (..., T) between 0 and 1.
-
-        A memory that is not a distribution cannot tell, and says 1.
-        """
-        return torch.ones_like(address[..., 0])
+    def fill(self, state: State) -> Tensor | None:
+        """How full the memory is, (...) from 0 to 1; None for one that cannot tell."""
+        return None
 
     def checked_batch_shape(self, state: State) -> torch.Size:
         """Leading dimensions of a state, or an error if it is not a state of this memory."""
@@ -83,7 +80,7 @@ class Memory(nn.Module, ABC, Generic[State]):
             raise KanervaError(
                 "memory",
                 expected="a memory that this model has written",
-                got=type(state).__name__,
+                got=repr(state)[:120],
                 fix="memory = model.write(images), or model.prior_memory() for an empty one.",
             )
         return self.batch_shape(state)

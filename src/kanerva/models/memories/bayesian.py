@@ -13,6 +13,7 @@ from kanerva.memory import (
     FullCovariance,
     MemoryState,
     condition,
+    fill,
     memory_kl,
     predict,
     recall,
@@ -23,7 +24,7 @@ from kanerva.models.config import BayesianMemoryConfig
 from kanerva.models.memories.base import Memory
 
 MAX_LOG_SCALE = math.log(5)
-"""Bound on the log-deviations of the prior memory."""
+"""Bound on the log standard deviations of the prior memory."""
 
 
 class BayesianMemory(Memory[MemoryState]):
@@ -32,7 +33,7 @@ class BayesianMemory(Memory[MemoryState]):
     def __init__(
         self, config: BayesianMemoryConfig, *, chunk: int | None = None, prior_std: float = 0.0
     ) -> None:
-        """`prior_std` is the deviation of the entries of R0 before training."""
+        """`prior_std` is the standard deviation of the entries of R0 before training."""
         super().__init__()
         self.config = config
         self.chunk = chunk
@@ -45,15 +46,16 @@ class BayesianMemory(Memory[MemoryState]):
             nn.init.normal_(self.prior_mean, std=prior_std)
 
     def is_state(self, value: object) -> bool:
-        return isinstance(value, MemoryState)
+        sizes = (self.config.num_rows, self.config.code_size)
+        return isinstance(value, MemoryState) and (value.num_rows, value.code_size) == sizes
 
     def initial_state(self, batch_shape: torch.Size) -> MemoryState:
         """p(M): learned mean R0, learned covariance U0 = S (0.1 I + 0.9 G G') S, or S^2.
 
-        S are deviations between 1/5 and 5, and rows of G have length 1, so G G' is a correlation
-        matrix. Without these bounds U0 degenerated in training (see the lab notes). Products are in
-        float64: in TF32 they would not be positive definite. The state has no batch dimensions: it
-        broadcasts over episodes.
+        S are standard deviations between 1/5 and 5. Rows of G have length 1, so G G' is a
+        correlation matrix. Without these bounds U0 degenerated in training (see the lab notes).
+        Products are in float64: in TF32 they would not be positive definite. The state has no batch
+        dimensions: it broadcasts over episodes.
         """
         mean = self.prior_mean.double()
         scale = self.prior_log_scale.double().clamp(-MAX_LOG_SCALE, MAX_LOG_SCALE).exp()
@@ -82,12 +84,15 @@ class BayesianMemory(Memory[MemoryState]):
     def read(
         self, state: MemoryState, address: Tensor, *, noise: Tensor | None = None
     ) -> CodePrior:
-        """From the memory's mean, a sample of it, or its distribution (appendix F)."""
+        """From the memory's mean, a sample of it, or its distribution (appendix F).
+
+        Without `noise` a memory that is read by samples is read by its mean.
+        """
         noise_var = self.config.noise_var
         if self.config.reading == "distribution":
             mean, var = predict(state, address, noise_var=noise_var)
             return CodePrior(mean, var[..., None], address)
-        if self.config.reading == "sample":
+        if self.config.reading == "sample" and noise is not None:
             return CodePrior(address @ sample_memory(state, noise=noise), noise_var, address)
         return CodePrior(recall(state, address), noise_var, address)
 
@@ -100,13 +105,12 @@ class BayesianMemory(Memory[MemoryState]):
         shape = (*batch_shape, self.config.num_rows, self.config.code_size)
         return torch.randn(shape, device=device, generator=generator)
 
+    def fill(self, state: MemoryState) -> Tensor:
+        """1 - tr(U U0^-1) / K with the learned prior's U0."""
+        return fill(state, self.initial_state(torch.Size()))
+
     def kl(self, state: MemoryState, prior: MemoryState) -> Tensor:
         return memory_kl(state, prior)
-
-    def confidence(self, state: MemoryState, address: Tensor) -> Tensor:
-        """sigma^2 / (w U w' + sigma^2): near 1 where the memory knows what it holds."""
-        noise_var = self.config.noise_var
-        return noise_var / predict(state, address, noise_var=noise_var).var
 
     def prepare_to_compile(self) -> None:
         if self.chunk is not None:

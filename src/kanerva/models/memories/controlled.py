@@ -33,7 +33,7 @@ MatrixState = TypeVar("MatrixState", bound=HasMatrix)
 
 
 class ControlledMemory(Memory[MatrixState]):
-    """A memory matrix with a controller. Its output, (..., T, `output_size`), are instructions."""
+    """A memory matrix with a controller, whose output (..., T, `output_size`) is an instruction."""
 
     def __init__(self, config: LearnedAddressConfig, *, output_size: int) -> None:
         super().__init__()
