@@ -80,13 +80,12 @@ def main() -> None:
     step.synchronise()
     clock(f"{chosen.steps - 5} steps")
     for which in ("first", "second"):
-        with step.not_measuring():
-            bound = evaluate(
-                model,
-                images.monitor,
-                num_episodes=config.training.eval_episodes,
-                episode_length=config.data.episode_length,
-            ).bound
+        bound = evaluate(
+            model,
+            images.monitor,
+            num_episodes=config.training.eval_episodes,
+            episode_length=config.data.episode_length,
+        ).bound
         clock(f"{which} evaluation: {bound:.2f} nats")
 
 

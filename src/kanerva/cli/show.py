@@ -6,7 +6,7 @@ from typing import Protocol, TextIO, cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from kanerva.cli.stderr import Stderr
+from kanerva.cli.terminal import Stderr
 from kanerva.errors import KanervaError
 from kanerva.training.plan import Plan, RunId
 from kanerva.training.records import MetricsRow
@@ -38,6 +38,7 @@ class TrainingDisplay(_Bar):
 
     def __init__(self, run: Run, *, quiet: bool, tensorboard: bool) -> None:
         super().__init__(run.config.training.steps, quiet=quiet)
+        self.bar.update(self.task, completed=run.num_steps_done)
         self.writer = _tensorboard(run.folder.path) if tensorboard else None
 
     def __enter__(self) -> "TrainingDisplay":

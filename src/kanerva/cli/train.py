@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kanerva.cli.stderr import say
+from kanerva.cli.terminal import say
 from kanerva.errors import KanervaError
 from kanerva.training.config import Config
 from kanerva.training.interrupt import Stopped
@@ -172,10 +172,10 @@ class _Command:
 
     def _finished(self) -> "Checkpoint | None":
         """The last checkpoint of a run that has made all its steps."""
-        from kanerva.training.run_folder import RunFolder
+        from kanerva.training.run_folder import RunFolder, step_of
 
         folder, steps = RunFolder(self.folder, is_writer=False), self.config.training.steps
-        if _step_of(folder.checkpoints()[-1]) < steps:
+        if (step_of(folder.checkpoints()[-1]) or 0) < steps:
             return None
         last = folder.load()
         return last if last.step >= steps else None
@@ -222,12 +222,12 @@ class _Command:
 
     def _kept(self, stop: Stopped) -> str:
         """What there is after a signal, and how to continue."""
-        from kanerva.training.run_folder import RunFolder
+        from kanerva.training.run_folder import RunFolder, step_of
 
         checkpoints = RunFolder(self.folder).checkpoints()
         if not checkpoints:
             return "stopped before a step was complete; nothing is kept"
-        step, last = _step_of(checkpoints[-1]), checkpoints[-1]
+        step, last = step_of(checkpoints[-1]), checkpoints[-1]
         steps = f"step {step:,} of {self.config.training.steps:,}"
         how = (
             f"after {steps}, saved in '{last}'" if stop.saved else f"at once; '{last}' has {steps}"
@@ -242,10 +242,6 @@ class _Command:
             rows = RunFolder(self.folder).rows()
             report = {"folder": str(self.folder), **(rows[-1] if rows else {})}
             print(jsonlib.dumps(in_json({**report, "parameters_agree": agree})))
-
-
-def _step_of(checkpoint: Path) -> int:
-    return int(checkpoint.stem.removeprefix("checkpoint-"))
 
 
 def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:

@@ -222,22 +222,24 @@ class Run:
             self.save()
 
     def _next_milestone(self) -> int:
-        """The next step at which there is something to report, to evaluate or to save."""
-        done, checkpoint_every = self.num_steps_done, self.config.training.checkpoint_every
+        """The next step at which there is something to report, evaluate, save or compile."""
+        done, training = self.num_steps_done, self.config.training
         evaluation = self.evaluate_at[bisect.bisect_right(self.evaluate_at, done)]
-        return min(evaluation, _next(done, REPORT_EVERY), _next(done, checkpoint_every))
+        steps = [evaluation, _next(done, REPORT_EVERY), _next(done, training.checkpoint_every)]
+        if training.compile and done < training.compile_from:
+            steps.append(training.compile_from)
+        return min(steps)
 
     def _evaluate(self) -> HeldOutRow:
         """The bound on the monitored split."""
         self.step.use_precision()
         try:
-            with self.step.not_measuring():
-                evaluation = evaluate(
-                    self.model,
-                    self.images.monitor,
-                    num_episodes=self.config.training.eval_episodes,
-                    episode_length=self.config.data.episode_length,
-                )
+            evaluation = evaluate(
+                self.model,
+                self.images.monitor,
+                num_episodes=self.config.training.eval_episodes,
+                episode_length=self.config.data.episode_length,
+            )
         except KanervaError as error:
             raise self._has_diverged(self.num_steps_done, error) from None
         return held_out_row(self.config.data.monitor, evaluation)

@@ -53,7 +53,10 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints, oldest first."""
-        return sorted(self.path.glob("checkpoint-*.safetensors"))
+        files = self.path.glob("checkpoint-*.safetensors")
+        steps = {path: step_of(path) for path in files}
+        found = [(step, path) for path, step in steps.items() if step is not None]
+        return [path for _, path in sorted(found)]
 
     def leftovers(self) -> list[str]:
         """Names of files of a run that are here."""
@@ -185,6 +188,12 @@ class RunFolder:
             seconds=float(seconds),
             damaged=damaged,
         )
+
+
+def step_of(checkpoint: Path) -> int | None:
+    """The step in the name of a checkpoint; None for a file with another kind of name."""
+    number = checkpoint.stem.removeprefix("checkpoint-")
+    return int(number) if number.isascii() and number.isdigit() else None
 
 
 def _check_order_of_parameters(config: dict[str, object]) -> None:

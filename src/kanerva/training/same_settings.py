@@ -10,8 +10,10 @@ from kanerva.training.prepare import is_there, with_source
 def check_same_settings(there: Config, here: Config, *, may_extend: bool = False) -> None:
     """Refuse to continue a run with other settings."""
     there = with_source(there)  # version 0.1 wrote relative paths
-    if there.training.compile is None:  # and did not decide
-        there = replace(there, training=replace(there.training, compile=here.training.compile))
+    if there.training.compile is None:  # and did not decide whether to compile
+        there = _deciding_as(here, there)
+    if here.training.compile is None:
+        here = _deciding_as(there, here)
     if may_extend and not is_there(there):  # the images were moved; they are compared later
         there = replace(there, data=replace(there.data, name=here.data.name))
     if may_extend and there.training.steps < here.training.steps:
@@ -29,6 +31,13 @@ def check_same_settings(there: Config, here: Config, *, may_extend: bool = False
             got=_difference(there, here),
             fix=fix,
         )
+
+
+def _deciding_as(decided: Config, config: Config) -> Config:
+    """A config with the decision of another one whether to compile."""
+    compile, compile_from = decided.training.compile, decided.training.compile_from
+    training = replace(config.training, compile=compile, compile_from=compile_from)
+    return replace(config, training=training)
 
 
 def _difference(there: Config, here: Config) -> str:

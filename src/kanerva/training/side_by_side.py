@@ -1,5 +1,6 @@
 """Trains one run, or several side by side on one device, and keeps their work at a signal."""
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -73,15 +74,18 @@ def _get_ready(
 ) -> list[tuple[Run, DivergedError]]:
     """Compile and capture the steps of the runs that need it; the clock stands still meanwhile.
 
-    Everything is saved before, so that a signal does not have to wait.
+    Everything is saved before compiling, so that a signal does not have to wait.
     """
     diverged: list[tuple[Run, DivergedError]] = []
     waiting = [run for run in runs if not run.step.is_ready]
     if any(run.step.is_about_to_compile for run in waiting):
         for run in good:
-            if run.num_steps_done > 0 and not run.is_saved:
+            if not run.is_saved:
                 run.save()
-    with interrupt.at_once():
+    if not waiting or interrupt.pressed:
+        return []
+    nothing_to_lose = all(run.is_saved for run in good)
+    with interrupt.at_once() if nothing_to_lose else contextlib.nullcontext():
         for run in waiting:
             try:
                 run.warm_up()
@@ -95,6 +99,8 @@ def _advance_all(
     runs: Sequence[Run], goals: dict[Run, int], report: Report, interrupt: Interrupt
 ) -> list[tuple[Run, DivergedError]]:
     """One slice of each run, and what its milestone asks for; returns those that diverged."""
+    if not runs:
+        return []
     start = time.perf_counter()
     before = {run: run.num_steps_done for run in runs}
     diverged: list[tuple[Run, DivergedError]] = []

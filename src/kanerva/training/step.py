@@ -1,7 +1,7 @@
 """One training step: draw episodes, bound, gradients, Adam. On CUDA, captured as one graph."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -96,19 +96,6 @@ class TrainingStep:
         """
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high" if self.half else "highest")
-
-    @contextlib.contextmanager
-    def not_measuring(self) -> Iterator[None]:
-        """A context for a few passes over other shapes, such as an evaluation.
-
-        cuDNN does not try out its convolutions for them: this takes longer than it saves.
-        """
-        before = torch.backends.cudnn.benchmark
-        torch.backends.cudnn.benchmark = False
-        try:
-            yield
-        finally:
-            torch.backends.cudnn.benchmark = before
 
     @property
     def is_about_to_compile(self) -> bool:
