@@ -17,7 +17,8 @@ def starting() -> Iterator[Start]:
 
     def start(*words: str, **options) -> Process:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        processes.append(subprocess.Popen([*KANERVA, *words], **{**pipes, **options}))
+        command = [*KANERVA, *last_of_each_flag(words)]
+        processes.append(subprocess.Popen(command, **{**pipes, **options}))
         return processes[-1]
 
     yield start
@@ -25,6 +26,16 @@ def starting() -> Iterator[Start]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def last_of_each_flag(words: tuple[str, ...]) -> list[str]:
+    """The words, where a later `--flag value` replaces an earlier one: kanerva takes each once."""
+    kept = list(words)
+    for index in range(len(words) - 1, -1, -1):
+        flag = words[index]
+        if flag.startswith("--") and flag in words[index + 1 :]:
+            del kept[index : index + 2]
+    return kept
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:

@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from kanerva.tensor_file import read_tensor_file
-from processes import Process, Start, newest, starting, wait_for, wait_for_progress, wait_until
+from processes import (
+    Process,
+    Start,
+    last_of_each_flag,
+    newest,
+    starting,
+    wait_for,
+    wait_for_progress,
+    wait_until,
+)
 from small_runs import SMALL_FLAGS
 from test_sweep_cli import command
 
@@ -138,7 +147,9 @@ def torchrun(folder: Path, *flags: str) -> Process:
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
             *("--nproc-per-node", "2", "-m", "kanerva.cli.main", "train", "glyphs"),
-            *("--out", str(folder), *SMALL_FLAGS, *RARE, "--training.steps", "300", *flags),
+            *last_of_each_flag(
+                ("--out", str(folder), *SMALL_FLAGS, *RARE, "--training.steps", "300", *flags)
+            ),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
