@@ -18,12 +18,13 @@ from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.training.changes import settings, with_changes
 from kanerva.training.config import Config
+from kanerva.training.objective import objective
 from kanerva.training.parallel import Parallel
 from kanerva.training.prepare import Images, check_fits, load_images, new_training
 from kanerva.training.recipes import RECIPES
 from kanerva.training.run import Run
 from kanerva.training.schedule import Schedule
-from kanerva.training.step import TrainingStep, objective
+from kanerva.training.step import TrainingStep
 from small_runs import CPU, train
 
 

@@ -156,8 +156,8 @@ class _Command:
     def _check_settings(self) -> None:
         """Refuse flags that differ from the settings of the run."""
         from kanerva.training.prepare import is_there, with_source
-        from kanerva.training.same_settings import check_same_settings
         from kanerva.training.run_folder import RunFolder
+        from kanerva.training.same_settings import check_same_settings
 
         settings, config = RunFolder(self.folder).settings(), with_source(self.config)
         if not is_there(config):
@@ -279,8 +279,8 @@ def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:
 def _is_of(config: Config, folder: Path) -> bool:
     """Whether the settings in a folder are these; others are an error."""
     from kanerva.training.prepare import with_source
-    from kanerva.training.same_settings import check_same_settings
     from kanerva.training.run_folder import RunFolder
+    from kanerva.training.same_settings import check_same_settings
 
     try:
         settings = RunFolder(folder).settings()

@@ -56,7 +56,7 @@ def _load_libraries(device: "torch.device") -> None:
 
     with contextlib.suppress(RuntimeError):  # the training will meet it, too, and say so
         square = torch.eye(4, device=device)
-        square @ square
+        torch.mm(square, square)
         factor = torch.linalg.cholesky(square.double())
         torch.linalg.solve_triangular(factor, factor, upper=False)
         torch.cholesky_solve(factor, factor)
