@@ -81,8 +81,8 @@ def test_sweeps_lock_their_runs(start, tmp_path):
     wait_for(out, "a-seed-1/checkpoint-*.safetensors")
     assert_refused(start(*words), sweep)
     run = str(out / "a-seed-1")
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL_CHANGES.items()]
-    flags += ["--training.steps=1000000", "--training.seed=1"]
+    changes = {**SMALL_CHANGES, "training.steps": 1_000_000, "training.seed": 1}
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in changes.items()]
     assert_refused(start("train", "tiny", "--out", run, "--resume", *flags), sweep)
 
 

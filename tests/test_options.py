@@ -18,12 +18,13 @@ from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.training.changes import settings, with_changes
 from kanerva.training.config import Config
+from kanerva.training.objective import objective
 from kanerva.training.parallel import Parallel
 from kanerva.training.prepare import Images, check_fits, load_images, new_training
 from kanerva.training.recipes import RECIPES
 from kanerva.training.run import Run
 from kanerva.training.schedule import Schedule
-from kanerva.training.step import TrainingStep, objective
+from kanerva.training.step import TrainingStep
 from small_runs import CPU, train
 
 
@@ -144,8 +145,10 @@ def saved(config: Config, folder: Path) -> object:
 
 
 def compiled(config: Config, folder: Path) -> object:
-    """Whether torch.compile makes the step."""
-    return training(config).objective is not objective
+    """Whether torch.compile makes the first step."""
+    step = training(config)
+    step.compile_if_due()
+    return step.objective is not objective
 
 
 def run_folder(config: Config, folder: Path) -> Path:
@@ -204,6 +207,7 @@ CHECKS = {
     "training.checkpoint_every": Check(to(2), saved),
     "training.precision": Check(to("bfloat16"), after_two_steps),
     "training.compile": Check(to(True), compiled),
+    "training.compile_from": Check(to(1), compiled, {"training.compile": True}),
 }
 
 

@@ -177,7 +177,7 @@ def test_the_best_settings_have_the_lowest_mean():
     records = {}
     for run in parsed.runs:
         held = {"bound": bounds.get(run.id, float("nan"))}
-        records[run.id] = {"curve": [{"held_out": held}]}
+        records[run.id] = {"curve": [{"held_out": held}], "final": {"bound": 1.0}}
     assert best_runs(parsed, records) == {"tiny": RunId("b", 1)}
 
 

@@ -186,6 +186,26 @@ def test_all_checkpoints_damaged(kanerva, stopped):
     assert "checkpoint" in stderr
 
 
+def test_a_run_that_saved_nothing_starts_again(kanerva, start, whole, tmp_path):
+    """Its settings are there and no checkpoint; the same command is enough."""
+    folder = tmp_path / "run"
+    process = start(*begin(folder, "--training.checkpoint-every", "1000"))
+    wait_for(folder, "config.json")
+    process.kill()
+    process.communicate()
+    for path in folder.glob("checkpoint-*"):
+        path.unlink()
+    code, _, stderr = kanerva(*begin(folder, "--training.lr", "0.1"))
+    assert code == 2
+    assert "training.lr" in stderr
+    settings = json.loads((folder / "config.json").read_text())
+    settings["training"]["checkpoint_every"] = 6
+    (folder / "config.json").write_text(json.dumps(settings))
+    code, _, stderr = kanerva(*begin(folder))
+    assert code == 0, stderr
+    assert_same_numbers(whole, folder)
+
+
 # -- extending -----------------------------------------------------------------------------------
 
 

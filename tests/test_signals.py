@@ -23,7 +23,7 @@ from processes import (
     wait_until,
 )
 from small_runs import SMALL_FLAGS
-from test_sweep import command
+from test_sweep_cli import command
 
 RARE = ("--training.steps", "1000000", "--training.checkpoint-every", "500000", "--device", "cpu")
 """A run that saves nothing by itself."""

@@ -2,10 +2,6 @@
 
 import copy
 import json
-import runpy
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +18,7 @@ from kanerva.training.records import MetricsRow, RunRecord, SweepRecord
 from kanerva.training.run import Run
 from kanerva.training.run_folder import RunFolder
 from kanerva.training.sweep import SweepResult, run_sweep
-from small_runs import CPU, KANERVA, SMALL_CHANGES, train, without_time
+from small_runs import CPU, SMALL_CHANGES, train, without_time
 
 SHORT = {**SMALL_CHANGES, "training.steps": 10}
 CONTENTS: dict[str, object] = {
@@ -209,80 +205,3 @@ def test_a_sweep_is_one_process(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(KanervaError, match="without torchrun"):
         sweep(tmp_path)
-
-
-# -- the command ---------------------------------------------------------------------------------
-
-
-def command(folder: Path, *options: str) -> list[str]:
-    plan = folder / "plan.json"
-    plan.write_text(json.dumps(CONTENTS))
-    return [*KANERVA, "sweep", str(plan), "--out", str(folder / "out"), "--device", "cpu", *options]
-
-
-def test_kill_and_continue_gives_the_same_record(whole, tmp_path):
-    process = subprocess.Popen(command(tmp_path), stderr=subprocess.PIPE)
-    limit = time.monotonic() + 60
-    while not list((tmp_path / "out").glob("*/checkpoint-*")):
-        assert time.monotonic() < limit
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not (tmp_path / "out" / "plan.json").exists()
-    done = subprocess.run(command(tmp_path, "--json"), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["finished"]
-    assert report["results"] == str(tmp_path / "out" / "plan.json")
-    saved = json.loads((tmp_path / "out" / "plan.json").read_text())
-    assert saved["command"] == f"kanerva sweep {tmp_path}/plan.json --out OUT"
-    expected = {**without_times(whole[1].record), "command": saved["command"]}
-    assert without_times(saved) == json.loads(json.dumps(expected))
-    assert [run["final"] for run in report["runs"]] == [run["final"] for run in saved["runs"]]
-
-
-def test_the_table_and_ctrl_c(tmp_path):
-    options = ("--steps", "6", "--episodes", "2")
-    done = subprocess.run(command(tmp_path, *options), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "Kanerva" in done.stdout
-    assert "out/plan.json" in done.stdout
-    assert "seed 1" in done.stderr
-    (tmp_path / "long").mkdir()
-    process = subprocess.Popen(
-        command(tmp_path / "long", "--steps", "100000"), stderr=subprocess.PIPE, text=True
-    )
-    limit = time.monotonic() + 60
-    while not list((tmp_path / "long" / "out").glob("*/checkpoint-*")):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--limit", "-1"), ("--limit", "seconds")),
-        (("--steps", "0"), ("--steps", "at least 1")),
-        (("--episodes", "0"), ("--episodes", "at least 1")),
-        (("--precompile",), ("--precompile", "compiled runs")),
-        (("--devise", "cpu"), ("--device",)),
-    ],
-)
-def test_mistakes_are_one_line(tmp_path, options, words):
-    done = subprocess.run(command(tmp_path, *options), capture_output=True, text=True)
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    for word in words:
-        assert word in done.stderr
-
-
-def test_step_ratio_runs():
-    """The experiment that compares the times of steps, at small sizes."""
-    path = Path(__file__).parent.parent / "experiments" / "step_ratio.py"
-    config = parse_plan(CONTENTS).runs[0].config
-    times = runpy.run_path(str(path))["measure"]({"a": config, "b": config}, device=CPU, rounds=2)
-    assert [len(each) for each in times.values()] == [2, 2]

@@ -240,7 +240,7 @@ def test_broken_checkpoints_are_refused(tmp_path):
         with pytest.raises(KanervaError, match="checkpoint"):
             load(path)
     path.write_bytes(good.replace(b'"schema":"2"', b'"schema":"9"'))
-    with pytest.raises(KanervaError, match="schema 1 or 2, got 9"):
+    with pytest.raises(KanervaError, match="schema 1 or 2, got '9'"):
         load(path)
     path.write_bytes(good)
     tensors, metadata, _ = read_tensor_file(path)

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from kanerva.cli.stderr import say, silence
+from kanerva.cli.terminal import say, silence
 from kanerva.training.interrupt import Stopped
 
 

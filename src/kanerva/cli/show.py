@@ -6,7 +6,7 @@ from typing import Protocol, TextIO, cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from kanerva.cli.stderr import Stderr
+from kanerva.cli.terminal import Stderr
 from kanerva.errors import KanervaError
 from kanerva.training.plan import Plan, RunId
 from kanerva.training.records import MetricsRow
@@ -38,6 +38,7 @@ class TrainingDisplay(_Bar):
 
     def __init__(self, run: Run, *, quiet: bool, tensorboard: bool) -> None:
         super().__init__(run.config.training.steps, quiet=quiet)
+        self.bar.update(self.task, completed=run.num_steps_done)
         self.writer = _tensorboard(run.folder.path) if tensorboard else None
 
     def __enter__(self) -> "TrainingDisplay":
@@ -118,8 +119,15 @@ class _Writer(Protocol):
 
 
 def _tensorboard(folder: Path) -> _Writer:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder))
+
+
+def check_tensorboard() -> None:
+    """Refuse --tensorboard where TensorBoard is not installed."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard import SummaryWriter  # noqa: F401
     except ImportError:
         raise KanervaError(
             "--tensorboard",
@@ -127,4 +135,3 @@ def _tensorboard(folder: Path) -> _Writer:
             got="none",
             fix="Install it: pip install 'kanerva[tracking]'. metrics.jsonl is written anyway.",
         ) from None
-    return SummaryWriter(str(folder))

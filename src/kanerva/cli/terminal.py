@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import warnings
+from typing import TextIO, cast
 
 from kanerva.errors import printable
 
@@ -36,12 +37,56 @@ def widen() -> None:
 
 def say(text: str) -> None:
     """Print one line on stderr. Where nobody can read it, nothing is lost by that."""
-    try:
-        print(text, file=sys.stderr, flush=True)
-    except OSError:  # a full disk: Python would try once more at its end, and fail
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stderr.fileno())
-        os.close(nowhere)
+    print(text, file=cast(TextIO, Stderr()), flush=True)
+
+
+def silence(stream: TextIO) -> None:
+    """Send what is left of the output nowhere, because nobody reads it any more.
+
+    Otherwise Python would try once more at its end, and fail.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+class Stderr:
+    """sys.stderr, except that what cannot be written is dropped.
+
+    A training must not end because its terminal was closed or its pipe broke. Only the methods
+    that rich and print need are here.
+    """
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr  # now: rich puts something else there while it shows a bar
+
+    @property
+    def encoding(self) -> str:
+        """How characters become bytes."""
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        """Write, or drop the text."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            silence(self._stream)
+            return len(text)
+
+    def flush(self) -> None:
+        """Flush, or drop what is left."""
+        try:
+            self._stream.flush()
+        except OSError:
+            silence(self._stream)
+
+    def isatty(self) -> bool:
+        """Whether somebody may be watching."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """The number of the file."""
+        return self._stream.fileno()
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:

@@ -4,11 +4,11 @@ import contextlib
 import json as jsonlib
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kanerva.cli.stderr import say
+from kanerva.cli.terminal import say
 from kanerva.errors import KanervaError
 from kanerva.training.config import Config
 from kanerva.training.interrupt import Stopped
@@ -68,9 +68,12 @@ class _Command:
     def run(self) -> None:
         """Train, unless that is a mistake or all is done already."""
         from kanerva.cli.options import choose_device
+        from kanerva.cli.show import check_tensorboard
         from kanerva.training.parallel import Parallel
 
-        _check_folder(self.folder, self.resume)
+        _check_folder(self.folder, self.config, resume=self.resume)
+        if self.tensorboard:
+            check_tensorboard()
         if self.resume:
             self._check_settings()
             finished = self._finished()
@@ -95,16 +98,23 @@ class _Command:
         from kanerva.training.run import Run
         from kanerva.training.side_by_side import train_side_by_side
 
+        config = self._decided(parallel)
         images = load_images(
-            self.config,
+            config,
             device=parallel.device,
             data_folder=self.data_folder,
             show_progress=parallel.is_first,
         )
-        run = Run(self.config, self.folder, images=images, parallel=parallel)
+        run = Run(
+            config,
+            self.folder,
+            images=images,
+            parallel=parallel,
+            may_compile=not self._left_a_gpu(parallel),
+        )
         notes: list[str] = []
         if self.resume:
-            notes = run.resume(may_extend=True)
+            notes = run.resume(self.recipe, may_extend=True)
         else:
             run.start(self.recipe)
         if parallel.is_first:
@@ -112,17 +122,40 @@ class _Command:
                 say(f"note: {note}")
         quiet = self.json or not parallel.is_first
         with TrainingDisplay(run, quiet=quiet, tensorboard=self.tensorboard) as display:
+            run.announce = display.say
             display.say(self._where(run))
             train_side_by_side([run], lambda _, row: display.row(row))
         return parallel.agree(run.step.flat.vector)
+
+    def _decided(self, parallel: "Parallel") -> Config:
+        """The config with a decision to compile or not: that of the run, or a new one."""
+        from kanerva.training.compiling import decide_to_compile
+        from kanerva.training.run_folder import RunFolder
+
+        training = self.config.training
+        if training.compile is None and self.resume:
+            before = RunFolder(self.folder, is_writer=False).load().config.training
+            training = replace(
+                training, compile=bool(before.compile), compile_from=before.compile_from
+            )
+        return replace(self.config, training=decide_to_compile(training, parallel))
+
+    def _left_a_gpu(self, parallel: "Parallel") -> bool:
+        """Whether a run of a GPU continues on a CPU, where compiling does not pay off."""
+        from kanerva.training.run_folder import RunFolder
+
+        if not self.resume or parallel.device.type != "cpu":
+            return False
+        card = RunFolder(self.folder, is_writer=False).load().card
+        return card.get("device", "cpu") != "cpu"
 
     # -- a run that has begun --------------------------------------------------------------------
 
     def _check_settings(self) -> None:
         """Refuse flags that differ from the settings of the run."""
         from kanerva.training.prepare import is_there, with_source
-        from kanerva.training.run import check_same_settings
         from kanerva.training.run_folder import RunFolder
+        from kanerva.training.same_settings import check_same_settings
 
         settings, config = RunFolder(self.folder).settings(), with_source(self.config)
         if not is_there(config):
@@ -137,10 +170,10 @@ class _Command:
 
     def _finished(self) -> "Checkpoint | None":
         """The last checkpoint of a run that has made all its steps."""
-        from kanerva.training.run_folder import RunFolder
+        from kanerva.training.run_folder import RunFolder, step_of
 
         folder, steps = RunFolder(self.folder, is_writer=False), self.config.training.steps
-        if _step_of(folder.checkpoints()[-1]) < steps:
+        if (step_of(folder.checkpoints()[-1]) or 0) < steps:
             return None
         last = folder.load()
         return last if last.step >= steps else None
@@ -187,12 +220,12 @@ class _Command:
 
     def _kept(self, stop: Stopped) -> str:
         """What there is after a signal, and how to continue."""
-        from kanerva.training.run_folder import RunFolder
+        from kanerva.training.run_folder import RunFolder, step_of
 
         checkpoints = RunFolder(self.folder).checkpoints()
         if not checkpoints:
             return "stopped before a step was complete; nothing is kept"
-        step, last = _step_of(checkpoints[-1]), checkpoints[-1]
+        step, last = step_of(checkpoints[-1]), checkpoints[-1]
         steps = f"step {step:,} of {self.config.training.steps:,}"
         how = (
             f"after {steps}, saved in '{last}'" if stop.saved else f"at once; '{last}' has {steps}"
@@ -209,12 +242,11 @@ class _Command:
             print(jsonlib.dumps(in_json({**report, "parameters_agree": agree})))
 
 
-def _step_of(checkpoint: Path) -> int:
-    return int(checkpoint.stem.removeprefix("checkpoint-"))
+def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:
+    """Refuse to overwrite another run, and to resume where there is none.
 
-
-def _check_folder(folder: Path, resume: bool) -> None:
-    """Refuse to overwrite another run, and to resume where there is none."""
+    A run that has saved nothing yet may start again with the same settings.
+    """
     from kanerva.training.run_folder import RunFolder
 
     begun, left = RunFolder(folder).checkpoints(), RunFolder(folder).leftovers()
@@ -226,7 +258,7 @@ def _check_folder(folder: Path, resume: bool) -> None:
             fix=f"Continue it with kanerva train --resume {shlex.quote(str(folder))}, or name "
             "another folder with --out.",
         )
-    if left and not begun and not resume:
+    if left and not begun and not resume and not _is_of(config, folder):
         raise KanervaError(
             "--out",
             expected="a new folder",
@@ -240,3 +272,18 @@ def _check_folder(folder: Path, resume: bool) -> None:
             got=f"'{folder}', which has none",
             fix="Leave --resume out and name a recipe to start a new run.",
         )
+
+
+def _is_of(config: Config, folder: Path) -> bool:
+    """Whether the settings in a folder are these; others are an error."""
+    from kanerva.training.prepare import with_source
+    from kanerva.training.run_folder import RunFolder
+    from kanerva.training.same_settings import check_same_settings
+
+    try:
+        settings = RunFolder(folder).settings()
+    except KanervaError:
+        return False
+    if settings is not None:
+        check_same_settings(settings.config, with_source(config))
+    return settings is not None

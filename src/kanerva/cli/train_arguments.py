@@ -116,7 +116,7 @@ def _parse(
     _check_flags(settings.config, words)
     config = settings.config
     start = TrainArguments(config.model, config.data, config.training)
-    chosen = tyro.cli(TrainArguments, default=start, prog=prog, args=words)
+    chosen = tyro.cli(TrainArguments, default=start, prog=prog, args=_with_values(words))
     return functools.partial(
         train,
         Config(model=chosen.model, data=chosen.data, training=chosen.training),
@@ -128,6 +128,20 @@ def _parse(
         tensorboard=chosen.tensorboard,
         json=chosen.json,
     )
+
+
+def _with_values(words: list[str]) -> list[str]:
+    """Write --training.compile and --training.no-compile as tyro wants them, with a value."""
+    written: list[str] = []
+    for place, word in enumerate(words):
+        after = words[place + 1 : place + 2]
+        if word == "--training.no-compile":
+            written += ["--training.compile", "False"]
+        elif word == "--training.compile" and after not in (["True"], ["False"], ["None"]):
+            written += [word, "True"]
+        else:
+            written.append(word)
+    return written
 
 
 def _take_resume(words: list[str]) -> tuple[list[str], bool, Path | None]:

@@ -85,7 +85,7 @@ def trained_with(card: Mapping[str, object]) -> TrainedWith:
 
 def say_changes(trained: TrainedWith) -> None:
     """Say so if the folder of images is not as it was when the model was trained on it."""
-    from kanerva.cli.stderr import say
+    from kanerva.cli.terminal import say
     from kanerva.data import load_dataset
     from kanerva.training.prepare import images_checksum
 

@@ -1,8 +1,10 @@
 """Ctrl-C, SIGTERM and SIGHUP wait until a training step is complete."""
 
+import contextlib
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,6 +42,7 @@ class Interrupt:
     def __init__(self) -> None:
         self.number: int | None = None
         self._time = 0.0
+        self._at_once = False
         self._before: dict[int, signal.Handlers] = {}
 
     @property
@@ -60,7 +63,18 @@ class Interrupt:
         for number, before in self._before.items():
             signal.signal(number, before)
 
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """While the work is saved and something takes long: the first signal does not wait."""
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
     def _press(self, number: int, frame: FrameType | None) -> None:
+        if self._at_once:
+            raise Stopped(number, saved=True)
         if self.number is None:
             self.number, self._time = number, time.monotonic()
         elif time.monotonic() - self._time > SAME_S:

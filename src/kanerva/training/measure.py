@@ -1,5 +1,6 @@
 """What is measured when the runs of a sweep end: final numbers, the best settings, capacity."""
 
+import math
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ import torch
 
 from kanerva.data import Dataset
 from kanerva.evaluation.capacity import measure_capacity
-from kanerva.evaluation.evaluate import evaluate
+from kanerva.evaluation.evaluate import Evaluation, evaluate
 from kanerva.models.checkpoint import save_model
 from kanerva.training.changes import train_command
 from kanerva.training.config import config_to_json
@@ -43,6 +44,8 @@ def measure_sweep(
     best = best_runs(plan, records) if plan.chooses else {}
     keep = {kept.name: kept.run for kept in plan.keep} | best
     for name, id in keep.items():
+        if runs[id].diverged is not None:
+            continue
         _save(out / f"{name}.safetensors", plan, runs[id], records[id], command)
     return SweepRecord(
         schema=SCHEMA,
@@ -60,6 +63,7 @@ def measure_sweep(
         capacity={
             id.label: _capacity(runs[id], report_set, max(plan.episodes // 10, 4))
             for id in plan.capacity
+            if runs[id].diverged is None
         },
         race=timings.get("race"),
     )
@@ -69,12 +73,11 @@ def _measure_run(
     plan: Plan, planned: PlannedRun, run: Run, report_set: Dataset, timings: Timings
 ) -> RunRecord:
     run.step.use_precision()
-    final = evaluate(
-        run.model,
-        report_set,
-        num_episodes=plan.episodes,
-        episode_length=run.config.data.episode_length,
-    )
+    length = run.config.data.episode_length
+    if run.diverged is None:
+        final = evaluate(run.model, report_set, num_episodes=plan.episodes, episode_length=length)
+    else:
+        final = Evaluation(*[math.nan] * 6, episodes=plan.episodes, episode_length=length)
     return RunRecord(
         label=planned.id.label,
         seed=planned.id.seed,
@@ -95,7 +98,10 @@ def best_runs(plan: Plan, records: Mapping[RunId, RunRecord]) -> dict[str, RunId
 
     Settings with several seeds are compared by the mean of their last monitored bounds.
     """
-    bounds = {id: last_bound(record["curve"]) for id, record in records.items()}
+    bounds = {
+        id: last_bound(record["curve"]) if record["final"]["bound"] < math.inf else math.inf
+        for id, record in records.items()
+    }
     best = {}
     for recipe in dict.fromkeys(run.recipe for run in plan.runs):
         ids = [run.id for run in plan.runs if run.recipe == recipe]

@@ -212,7 +212,8 @@ def device_name(device: torch.device) -> str:
 def last_bound(curve: Sequence[MetricsRow]) -> float:
     """The monitored bound at the end of a curve; infinite where there is none."""
     held = [row["held_out"]["bound"] for row in curve if "held_out" in row]
-    return held[-1] if held and held[-1] == held[-1] else float("inf")
+    is_number = bool(held) and held[-1] is not None and held[-1] == held[-1]  # null in a file
+    return held[-1] if is_number else float("inf")
 
 
 def write_record(path: Path, record: SweepRecord) -> None:

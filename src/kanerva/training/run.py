@@ -15,9 +15,11 @@ from kanerva.errors import KanervaError
 from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.checkpoint import foreign_file
 from kanerva.models.model import Model
-from kanerva.training.config import Config, config_to_json
+from kanerva.training.compiling import ABOUT
+from kanerva.training.config import Config
+from kanerva.training.diverged import DivergedError, SkipCounter
 from kanerva.training.parallel import Parallel
-from kanerva.training.prepare import Images, images_checksum, is_there, new_training, with_source
+from kanerva.training.prepare import Images, images_checksum, new_training, with_source
 from kanerva.training.records import (
     HeldOutRow,
     MetricsRow,
@@ -27,6 +29,7 @@ from kanerva.training.records import (
     model_card,
 )
 from kanerva.training.run_folder import Checkpoint, RunFolder
+from kanerva.training.same_settings import check_same_settings
 from kanerva.training.schedule import Schedule
 from kanerva.training.settings import Settings
 
@@ -40,13 +43,14 @@ class Run:
     """One training in its folder.
 
     Args:
-        config: the experiment.
+        config: the experiment. Without a decision to compile, it is not compiled.
         folder: where its files are.
         images: its data, from `load_images`.
         parallel: this process and its device.
         evaluate_at: steps at which the monitored split is evaluated; by default every
             `training.eval_every` steps and at the end.
         own_stream: on CUDA, train on a stream of its own, beside other runs.
+        may_compile: whether to compile if the config says so.
 
     """
 
@@ -59,18 +63,28 @@ class Run:
         parallel: Parallel,
         evaluate_at: Sequence[int] | None = None,
         own_stream: bool = False,
+        may_compile: bool = True,
     ) -> None:
-        config = with_source(config, images.train.source)
+        training = replace(config.training, compile=bool(config.training.compile))
+        config = replace(with_source(config, images.train.source), training=training)
         self.settings = Settings(config=config)
+        self.announce: Callable[[str], None] = lambda text: None
+        """Called with a line about work that takes long."""
         self.images, self.parallel, self.device = images, parallel, parallel.device
         self.folder = RunFolder(folder, is_writer=parallel.is_first)
-        self.step = new_training(config, images.train, parallel=parallel, own_stream=own_stream)
+        here = config
+        if not may_compile:
+            here = replace(config, training=replace(training, compile=False))
+        self.step = new_training(here, images.train, parallel=parallel, own_stream=own_stream)
         steps, every = config.training.steps, config.training.eval_every
         if evaluate_at is None:
             evaluate_at = range(every, steps, every)
         self.evaluate_at = sorted({*evaluate_at, steps})
         self.images_checksum = images_checksum(images.train)
+        self.skips = SkipCounter(0)
+        self.diverged: DivergedError | None = None
         self.num_steps_done = 0
+        self._saved_at = 0
         self.seconds = 0.0
 
     @property
@@ -84,6 +98,11 @@ class Run:
         return self.step.model
 
     @property
+    def is_saved(self) -> bool:
+        """Whether the newest checkpoint holds the present state."""
+        return self._saved_at == self.num_steps_done
+
+    @property
     def is_finished(self) -> bool:
         """Whether all steps are made."""
         return self.num_steps_done >= self.config.training.steps
@@ -93,10 +112,11 @@ class Run:
         self.settings = replace(self.settings, recipe=recipe)
         self.folder.start(self.settings)
 
-    def resume(self, *, may_extend: bool = False) -> list[str]:
+    def resume(self, recipe: str | None = None, *, may_extend: bool = False) -> list[str]:
         """Continue from the newest whole checkpoint of the folder.
 
         Args:
+            recipe: the recipe that the run began with, if config.json is missing.
             may_extend: whether this run may have more steps than the one that began there. Its
                 learning rate then goes on where the schedule of all steps is at this step.
 
@@ -115,9 +135,12 @@ class Run:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise foreign_file(saved.path, " ".join(str(error).split())[:200]) from None
         self.num_steps_done, self.seconds = saved.step, saved.seconds
-        before = self.folder.settings() or Settings(config=saved.config)
+        self._saved_at = saved.step
+        self.skips = SkipCounter(saved.step)
+        there = self.folder.settings()
+        before = there or Settings(config=saved.config, recipe=recipe)
         self.settings = before.at_step(saved.step, self.config)
-        if self.settings != before:
+        if self.settings != there:
             self.folder.write_settings(self.settings)
         self.folder.forget_rows_after(saved.step)
         notes = _notes(saved, before, self.settings)
@@ -129,14 +152,17 @@ class Run:
         return notes
 
     def warm_up(self) -> None:
-        """Make a few steps before the clock starts, so that compiling is not counted."""
+        """Make a few steps while the clock stands still, so that compiling is not counted."""
         if not self.is_finished:
+            if self.step.is_about_to_compile:
+                self.announce(ABOUT)
             num_steps = min(4, self._next_milestone() - self.num_steps_done - 1)
-            self.num_steps_done += self.step.run(num_steps)
+            self.num_steps_done += self._run(num_steps, lambda: False)
             self.step.synchronise()
 
     def save(self) -> None:
         """Write a checkpoint."""
+        self._saved_at = self.num_steps_done
         self.folder.save(
             self.config,
             self.card(),
@@ -166,14 +192,28 @@ class Run:
         if self.parallel.world > 1:
             target = min(target, self.num_steps_done + AGREE_EVERY)
             stop = lambda: False  # noqa: E731
-        self.num_steps_done += self.step.run(target - self.num_steps_done, stop=stop)
+        self.num_steps_done += self._run(target - self.num_steps_done, stop)
+
+    def _run(self, num_steps: int, stop: Callable[[], bool]) -> int:
+        """Make steps; numbers that the memory's algebra refuses mean that the run diverged."""
+        try:
+            return self.step.run(num_steps, stop=stop)
+        except KanervaError as error:
+            step = int(self.step.count)
+            if step == 0:  # the initial parameters cannot have diverged
+                raise
+            raise self._has_diverged(step, error) from None
 
     def at_milestone(self, report: Callable[["Run", MetricsRow], None]) -> None:
         """Report, evaluate and save, where this step asks for it."""
         done, training = self.num_steps_done, self.config.training
         evaluates = self.evaluate_at[bisect.bisect_left(self.evaluate_at, done)] == done
         if evaluates or done % REPORT_EVERY == 0:
-            row = metrics_row(done, self.seconds, self.step.progress())
+            progress = self.step.progress()
+            row = metrics_row(done, self.seconds, progress)
+            if self.skips.note(done, skipped=progress.skipped):
+                reason = f"{self.skips.num_skipped} steps in a row had no finite gradient"
+                raise DivergedError(self.config.training, step=done, reason=reason)
             if evaluates:
                 row["held_out"] = self._evaluate()
                 self.folder.append(row)
@@ -182,53 +222,32 @@ class Run:
             self.save()
 
     def _next_milestone(self) -> int:
-        """The next step at which there is something to report, to evaluate or to save."""
-        done, checkpoint_every = self.num_steps_done, self.config.training.checkpoint_every
+        """The next step at which there is something to report, evaluate, save or compile."""
+        done, training = self.num_steps_done, self.config.training
         evaluation = self.evaluate_at[bisect.bisect_right(self.evaluate_at, done)]
-        return min(evaluation, _next(done, REPORT_EVERY), _next(done, checkpoint_every))
+        steps = [evaluation, _next(done, REPORT_EVERY), _next(done, training.checkpoint_every)]
+        if training.compile and done < training.compile_from:
+            steps.append(training.compile_from)
+        return min(steps)
 
     def _evaluate(self) -> HeldOutRow:
         """The bound on the monitored split."""
         self.step.use_precision()
-        evaluation = evaluate(
-            self.model,
-            self.images.monitor,
-            num_episodes=self.config.training.eval_episodes,
-            episode_length=self.config.data.episode_length,
-        )
+        try:
+            evaluation = evaluate(
+                self.model,
+                self.images.monitor,
+                num_episodes=self.config.training.eval_episodes,
+                episode_length=self.config.data.episode_length,
+            )
+        except KanervaError as error:
+            raise self._has_diverged(self.num_steps_done, error) from None
         return held_out_row(self.config.data.monitor, evaluation)
 
-
-def check_same_settings(there: Config, here: Config, *, may_extend: bool = False) -> None:
-    """Refuse to continue a run with other settings."""
-    there = with_source(there)  # version 0.1 wrote relative paths
-    if may_extend and not is_there(there):  # the images were moved; they are compared later
-        there = replace(there, data=replace(there.data, name=here.data.name))
-    if may_extend and there.training.steps < here.training.steps:
-        there = replace(there, training=replace(there.training, steps=here.training.steps))
-    if there != here:
-        fix = "Leave the settings as they were, or name another folder with --out."
-        if may_extend:
-            fix = (
-                "Leave these flags out: the run keeps its settings. Only more --training.steps, "
-                "--device and --data-folder may change."
-            )
-        raise KanervaError(
-            "run folder",
-            expected="the same settings as the run that began there",
-            got=_difference(there, here),
-            fix=fix,
-        )
-
-
-def _difference(there: Config, here: Config) -> str:
-    old, new = config_to_json(there), config_to_json(here)
-    return "; ".join(
-        f"{part}.{name} {old[part].get(name)} there, {new[part].get(name)} here"
-        for part in new
-        for name in {**old[part], **new[part]}
-        if old[part].get(name) != new[part].get(name)
-    )
+    def _has_diverged(self, step: int, error: KanervaError) -> DivergedError:
+        """The error for numbers that the memory's algebra refuses."""
+        reason = f"{error.argument}: {error.got}"
+        return DivergedError(self.config.training, step=step, reason=reason)
 
 
 def _check_same_images(there: Mapping[str, object], here: ModelCard) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
+from kanerva.json_values import in_json
 from kanerva.models.checkpoint import foreign_file, read_checkpoint, save_checkpoint
 from kanerva.tensor_file import DamagedFileError, Metadata
 from kanerva.training.config import Config, config_from_json, config_to_json
@@ -52,7 +53,10 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints, oldest first."""
-        return sorted(self.path.glob("checkpoint-*.safetensors"))
+        files = self.path.glob("checkpoint-*.safetensors")
+        steps = {path: step_of(path) for path in files}
+        found = [(step, path) for path, step in steps.items() if step is not None]
+        return [path for _, path in sorted(found)]
 
     def leftovers(self) -> list[str]:
         """Names of files of a run that are here."""
@@ -81,7 +85,7 @@ class RunFolder:
         """Add a row to metrics.jsonl."""
         if self.is_writer:
             with self.metrics.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json.dumps(in_json(row)) + "\n")
 
     def rows(self) -> list[MetricsRow]:
         """All whole rows of metrics.jsonl, in the order of their steps."""
@@ -184,6 +188,12 @@ class RunFolder:
             seconds=float(seconds),
             damaged=damaged,
         )
+
+
+def step_of(checkpoint: Path) -> int | None:
+    """The step in the name of a checkpoint; None for a file with another kind of name."""
+    number = checkpoint.stem.removeprefix("checkpoint-")
+    return int(number) if number.isascii() and number.isdigit() else None
 
 
 def _check_order_of_parameters(config: dict[str, object]) -> None:

@@ -98,8 +98,8 @@ def read_settings(folder: Path) -> Settings:
             "run folder",
             expected=f"{SETTINGS} as kanerva writes it",
             got=f"'{path}': {error}",
-            fix="If the checkpoints are whole, remove that file and name the settings again: "
-            "kanerva train RECIPE --out RUN --resume, with the flags that the run began with.",
+            fix="Remove that file. A sweep then goes on; for one run, name its settings again: "
+            "kanerva train RECIPE --out RUN --resume, with the flags that it began with.",
         ) from None
 
 

@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from kanerva.data import EpisodeSampler
 from kanerva.data.damage import DamageNoise, any_damage
 from kanerva.errors import KanervaError
-from kanerva.models.bound import Bound
-from kanerva.models.model import Model, Noise
-from kanerva.training.adam import Adam, update
+from kanerva.models.model import Model
+from kanerva.training.adam import Adam
+from kanerva.training.compiling import keep_compiled_code
 from kanerva.training.config import TrainingConfig
 from kanerva.training.flat import FlatParameters
+from kanerva.training.objective import finish, objective
 from kanerva.training.parallel import Parallel
 from kanerva.training.schedule import Schedule
 
@@ -76,11 +77,9 @@ class TrainingStep:
         self.module: nn.Module = parallel.wrap(model)
         self.adam = Adam.of(self.flat.vector)
         self.damage, self.objective, self.finish = any_damage, objective, finish
-        if config.compile:
-            model.prepare_to_compile()
-            self.damage = torch.compile(any_damage, dynamic=False)
-            self.objective = torch.compile(objective, dynamic=False)
-            self.finish = torch.compile(finish, dynamic=False)
+        self.num_made = 0
+        """Steps made, as `count` on the device."""
+        self.is_compiled = False
         self.schedule = Schedule.of(config, device)
         self.count = torch.zeros((), dtype=torch.float64, device=device)
         self.generator = torch.Generator(device).manual_seed(config.seed * 1009 + parallel.rank)
@@ -98,15 +97,46 @@ class TrainingStep:
         if self.device.type == "cuda":
             torch.set_float32_matmul_precision("high" if self.half else "highest")
 
+    @property
+    def is_about_to_compile(self) -> bool:
+        """Whether the next step has to be compiled first."""
+        due = self.num_made >= self.config.compile_from
+        return due and bool(self.config.compile) and not self.is_compiled
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next step takes as long as the others: compiled, captured as a graph."""
+        return not self.is_about_to_compile and (self.graph is not None or not self.use_graph)
+
+    def compile_if_due(self) -> None:
+        """Let the next step be compiled, if the settings ask for it from there on."""
+        if self.is_about_to_compile:
+            keep_compiled_code()
+            self.synchronise()
+            self.graph = None  # the compiled step is captured anew
+            self.model.prepare_to_compile()
+            self.damage = torch.compile(any_damage, dynamic=False)
+            self.objective = torch.compile(objective, dynamic=False)
+            self.finish = torch.compile(finish, dynamic=False)
+            self.is_compiled = True
+
     def run(self, num_steps: int, *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make this many steps, or fewer if `stop` says so between two; returns how many."""
         self.use_precision()
         self.model.train()
         self.model.coder.use_half(self.half)
+        goal, begin = self.num_made + num_steps, self.num_made
         with self._on_stream():
-            made = self._run(num_steps, stop)
+            while self.num_made < goal:
+                self.compile_if_due()
+                switch = self.config.compile_from
+                part = min(goal, switch if switch > self.num_made else goal) - self.num_made
+                made = self._run(part, stop)
+                self.num_made += made
+                if made < part:
+                    break
         self.model.coder.use_half(False)
-        return made
+        return self.num_made - begin
 
     def _run(self, num_steps: int, stop: Callable[[], bool]) -> int:
         made = 0
@@ -161,6 +191,7 @@ class TrainingStep:
 
         """
         self.count.copy_(state["count"])
+        self.num_made = int(state["count"])
         self.sums.copy_(state["sums"])
         self.adam.mean.copy_(state["adam.mean"])
         self.adam.square.copy_(state["adam.square"])
@@ -218,40 +249,6 @@ class TrainingStep:
         # and would corrupt each other when replayed at the same time.
         with torch.cuda.graph(self.graph, stream=torch.cuda.Stream()):
             self._step()
-
-
-def objective(
-    module: nn.Module,
-    images: Tensor,
-    noise: Noise,
-    cues: Tensor | None,
-    schedule: Schedule,
-    count: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """The training loss, and the means of the bound's terms over episodes with undamaged cues."""
-    num_damaged = 0 if cues is None else len(cues)
-    bound: Bound = module(images, noise, cues)
-    terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
-    means = [term.detach()[num_damaged:].mean() for term in terms]
-    return bound.weighted(schedule.kl_weight(count)).mean(), torch.stack(means)
-
-
-def finish(
-    adam: Adam,
-    gradient: Tensor,
-    terms: Tensor,
-    schedule: Schedule,
-    count: Tensor,
-    sums: Tensor,
-    clip: float,
-) -> None:
-    """What comes after the gradient: Adam, the count of steps, the metrics."""
-    norm = gradient.norm()
-    update(adam, gradient, schedule.learning_rate(count), count, clip)
-    count.add_(1)
-    skipped = (~norm.isfinite()).float()
-    row = torch.cat([terms, torch.stack([norm, skipped, torch.ones_like(norm)])])
-    sums.add_(row.nan_to_num(0, 0, 0))
 
 
 def _processes(number: int) -> str:

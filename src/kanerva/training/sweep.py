@@ -5,6 +5,7 @@ four alone. Each is the same `Run` that `kanerva train` makes, with the same num
 """
 
 import contextlib
+import json
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 
+from kanerva.data.paths import FILE, NOTHING, what_is_at
 from kanerva.errors import KanervaError
 from kanerva.training.interrupt import Stopped
 from kanerva.training.lock import locked
@@ -21,7 +23,8 @@ from kanerva.training.parallel import Parallel
 from kanerva.training.plan import Plan, RunId
 from kanerva.training.prepare import Images, check_fits, load_images, load_split
 from kanerva.training.records import MetricsRow, SweepRecord, write_record
-from kanerva.training.run import Run, check_same_settings
+from kanerva.training.run import Run
+from kanerva.training.same_settings import check_same_settings
 from kanerva.training.side_by_side import train_side_by_side
 from kanerva.training.timing import measure_timings
 
@@ -75,6 +78,9 @@ def run_sweep(
 
     """
     _check_one_process()
+    path, timings_file = out / f"{name}.json", out / f"{name}.timings.json"
+    _check_results_file(path, key="schema")
+    _check_results_file(timings_file, key="alone")
     with contextlib.ExitStack() as stack:
         for planned in plan.runs:
             stack.enter_context(locked(out / planned.id.folder))
@@ -84,13 +90,15 @@ def run_sweep(
         parallel = Parallel(device)
         runs = _open_runs(plan, out, images, parallel)
         display.say(f"{len(runs)} runs on {device}")
-        timings_file = out / f"{name}.timings.json"
         timings = measure_timings(plan, images, parallel=parallel, path=timings_file)
         _warm_up(runs, display)
         names = {run: id for id, run in runs.items()}
         try:
             is_finished = train_side_by_side(
-                list(runs.values()), lambda run, row: display.row(names[run], row), limit_s=limit_s
+                list(runs.values()),
+                lambda run, row: display.row(names[run], row),
+                limit_s=limit_s,
+                on_diverged=lambda run, error: display.say(f"{names[run]}: {error}"),
             )
         except Stopped as stop:
             kept = "all runs are saved" if stop.saved else "checkpoints from before the signal are"
@@ -100,7 +108,6 @@ def run_sweep(
         record = measure_sweep(
             plan, runs, out=out, command=command, report_set=report_set, timings=timings
         )
-        path = out / f"{name}.json"
         write_record(path, record)
     return SweepResult(record, path, is_finished)
 
@@ -119,7 +126,7 @@ def _open_runs(plan: Plan, out: Path, images: Images, parallel: Parallel) -> dic
             own_stream=True,
         )
         if run.folder.checkpoints():
-            run.resume()
+            run.resume(planned.recipe)
         else:
             _check_unfinished(run)
             run.start(planned.recipe)
@@ -145,9 +152,27 @@ def _warm_up(runs: dict[RunId, Run], display: Display) -> None:
     """Compile and capture the runs that need it before the clock starts."""
     start = time.perf_counter()
     for id, run in runs.items():
-        if run.device.type == "cuda" or run.config.training.compile:
+        if not run.step.is_ready:
             run.warm_up()
             display.say(f"{id}: ready after {time.perf_counter() - start:.0f} s")
+
+
+def _check_results_file(path: Path, *, key: str) -> None:
+    """Refuse to replace something else than an earlier file of the same kind."""
+    found = what_is_at(path)
+    if found == NOTHING:
+        return
+    if found == FILE:
+        with contextlib.suppress(OSError, ValueError):
+            contents = json.loads(path.read_text())
+            if isinstance(contents, dict) and key in contents:
+                return
+    raise KanervaError(
+        "--out",
+        expected=f"a folder in which {path.name} is missing or an earlier result",
+        got=f"'{path}', {'something else' if found == FILE else found}",
+        fix="Move it away, or name another folder.",
+    )
 
 
 def _check_one_process() -> None:
