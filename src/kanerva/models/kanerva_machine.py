@@ -41,7 +41,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
     def __init__(self, config: ModelConfig) -> None:
         config = checked_config(config, ModelConfig)
         coder = Coder(config)
-        memory = BayesianMemory(config, chunk=config.chunk)
+        memory = BayesianMemory(config, chunk=config.chunk, prior_std=config.prior_std)
         table = AddressTable(
             num_rows=config.num_rows,
             key_size=config.key_size,
@@ -49,7 +49,8 @@ class KanervaMachine(MemoryModel[MemoryState]):
             hidden_size=config.hidden_size,
         )
         addressing = LearnedAddressing.from_config(config, table)
-        access = MemoryAccess(memory, addressing, make_code_net(config))
+        is_direct = config.code_posterior == "direct"
+        access = MemoryAccess(memory, addressing, make_code_net(config), is_direct=is_direct)
         super().__init__(config, coder=coder, access=access)
 
     @property
