@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kanerva.figures.draw import ErrorCurve
 from kanerva.figures.records import Record, Sweep
 from kanerva.figures.saved_json import SavedJson
 
@@ -79,14 +80,30 @@ class Results:
             raise MissingResultError(f"runs of {label} in {name}.json")
         return found
 
-    def denoising(self) -> Denoising:
+    def denoising(self, name: str = "denoise") -> Denoising:
         """How far readings repair damaged images."""
-        saved = self._file("denoise")
+        saved = self._file(name)
         return Denoising(
             num_episodes=saved["episodes"].integer(),
             cue_error=saved["cue_error"].number(),
             errors=_numbers(saved["errors"]),
         )
+
+    def inside_of_memories(self) -> list[ErrorCurve]:
+        """Bounds of more models at several episode lengths, if they were measured."""
+        if "capacity" not in self.files:
+            return []
+        models = self.files["capacity"]["models"].entries()
+        return [
+            ErrorCurve(
+                name,
+                "all",
+                [row["items"].number() for row in rows.parts()],
+                [row["bound"].number() for row in rows.parts()],
+                [row["stderr"].number() for row in rows.parts()],
+            )
+            for name, rows in models.items()
+        ]
 
     def sample_classes(self) -> SampleClasses:
         """How many samples are in the written classes."""
