@@ -68,20 +68,20 @@ def read_by_alphabets(
     by_drawer = read(sources, size=size, grey=grey, show_progress=show_progress)
     assert by_drawer.alphabets is not None
     # Classes are in the order of their parts, so background alphabets have the lowest numbers.
-    num_background = by_drawer.alphabets[by_drawer.labels < NUM_CHARACTERS["images_background"]]
-    is_test = by_drawer.alphabets > num_background.max()
+    background = by_drawer.alphabets[by_drawer.labels < NUM_CHARACTERS["images_background"]]
+    is_test = by_drawer.alphabets > background.max()
     is_valid = by_drawer.alphabets % VALID_ALPHABETS == VALID_ALPHABETS - 1
     parts = np.where(is_test, TEST, np.where(is_valid, VALID, FIT))
     order = np.lexsort((by_drawer.drawers, by_drawer.labels))
-    sorted_arrays = by_drawer.take(order)
+    by_class = by_drawer.take(order)
     return in_split_order(
         parts[order],
-        images=sorted_arrays.images,
-        labels=sorted_arrays.labels,
-        class_names=by_drawer.class_names,
-        encoding=by_drawer.encoding,
-        alphabets=sorted_arrays.alphabets,
-        drawers=sorted_arrays.drawers,
+        images=by_class.images,
+        labels=by_class.labels,
+        class_names=by_class.class_names,
+        encoding=by_class.encoding,
+        alphabets=by_class.alphabets,
+        drawers=by_class.drawers,
     )
 
 

@@ -126,7 +126,7 @@ def covariance(sweep: str, full: str, diagonal: str, *, about: str) -> Callable[
 
 def memories_in_training(results: Results) -> Drawn:
     """Figure capacity, left: training with each of several memories."""
-    sweep = results.sweep("compare")
+    sweep = results.comparison()
     groups = {label: curves_of(sweep.seeds(label), "bound") for label in sweep.labels}
     figure = draw.curves(groups, x=STEPS, y=NATS)
     ends = {label: final_bounds(sweep.seeds(label)) for label in sweep.labels}
@@ -144,7 +144,7 @@ def memories_in_training(results: Results) -> Drawn:
 
 def capacity(results: Results) -> Drawn:
     """Figure capacity, right: bounds at other lengths and class counts."""
-    measured = results.sweep("compare").capacity
+    measured = results.comparison().capacity
     lines = [
         ErrorCurve(
             label,

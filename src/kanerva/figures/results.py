@@ -73,6 +73,10 @@ class Results:
         """The runs of a sweep."""
         return Sweep.parse(self._file(name))
 
+    def comparison(self) -> Sweep:
+        """The sweep of several memories: the one with six seeds of each, if it is there."""
+        return self.sweep("compare-six" if "compare-six" in self.files else "compare")
+
     def seeds(self, name: str, label: str) -> list[Record]:
         """The runs of a label in a sweep, or of the setting chosen for a recipe."""
         found = self.sweep(name).seeds(label)
