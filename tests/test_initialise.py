@@ -81,9 +81,11 @@ def test_truncated_weights_keep_within_two_deviations_of_their_fan_in():
     torch.manual_seed(0)
     model = build_model(ModelConfig(num_filters=8, code_size=20, prior_std=1.0))
     draw_truncated(model)
-    layers = {name: layer for name, layer in model.named_modules() if hasattr(layer, "bias")}
+    kinds = (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, kinds)}
     assert len(layers) > 15
     for name, layer in layers.items():
+        assert layer.bias is not None
         weight, bias = layer.weight.detach(), layer.bias.detach()
         # Of 16 taps with stride 2, an output pixel sees 4.
         taps = 8 * 4 if isinstance(layer, nn.ConvTranspose2d) else weight[0].numel()

@@ -169,8 +169,10 @@ def test_writing_and_reading_draw_independent_addresses():
 def test_a_direct_network_gives_the_mean_itself():
     """And a correction what is added to the mean of p(z|y, M): the same network, another mean."""
     direct, correction = (small(code_posterior=form).eval() for form in ("direct", "correction"))
+    network = direct.access.code_net
+    assert network is not None
     with torch.no_grad():
-        for parameter in direct.access.code_net[-1].parameters():
+        for parameter in network[-1].parameters():
             parameter.normal_()
     correction.load_state_dict(direct.state_dict())
     images = episodes()
@@ -180,7 +182,7 @@ def test_a_direct_network_gives_the_mean_itself():
     one, other = (
         model.access.read(embeddings, address, state, None) for model in (direct, correction)
     )
-    given = direct.access.code_net(torch.cat([embeddings, one.prior.mean], dim=-1))
+    given = network(torch.cat([embeddings, one.prior.mean], dim=-1))
     torch.testing.assert_close(one.distribution.mean, given.chunk(2, dim=-1)[0])
     torch.testing.assert_close(other.distribution.mean - other.prior.mean, one.distribution.mean)
     expected = kl_divergence(

@@ -67,6 +67,7 @@ def read_by_alphabets(
     """
     by_drawer = read(sources, size=size, grey=grey, show_progress=show_progress)
     assert by_drawer.alphabets is not None
+    assert by_drawer.drawers is not None
     # Classes are in the order of their parts, so background alphabets have the lowest numbers.
     background = by_drawer.alphabets[by_drawer.labels < NUM_CHARACTERS["images_background"]]
     is_test = by_drawer.alphabets > background.max()

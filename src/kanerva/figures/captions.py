@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 WHITE, TEXT, QUIET = (255, 255, 255), (20, 20, 20), (80, 80, 80)
 TITLE_SIZE, VERDICT_SIZE = 22, 16
-MARGIN = 10
+MARGIN, LINE_HEIGHT = 10, 1.3
 LETTERS_PER_INCH = 15
 """Letters of a verdict on an inch of a matplotlib figure."""
 
@@ -29,14 +29,14 @@ def captioned(picture: Figure | Image.Image, title: str, verdict: str) -> Figure
 def _above_image(picture: Image.Image, title: str, verdict: str) -> Image.Image:
     large, small = (ImageFont.load_default(size=size) for size in (TITLE_SIZE, VERDICT_SIZE))
     width = max(picture.width, 640)
-    rows = [(line, large, TEXT) for line in _fitting(title, large, width)]
-    rows += [(line, small, QUIET) for line in _fitting(verdict, small, width)]
-    height = sum(int(font.size * 1.3) for _, font, _ in rows) + 2 * MARGIN
+    rows = [(line, large, TITLE_SIZE, TEXT) for line in _fitting(title, large, width)]
+    rows += [(line, small, VERDICT_SIZE, QUIET) for line in _fitting(verdict, small, width)]
+    height = sum(int(size * LINE_HEIGHT) for _, _, size, _ in rows) + 2 * MARGIN
     canvas = Image.new("RGB", (width, height + picture.height), WHITE)
     pen, top = ImageDraw.Draw(canvas), MARGIN
-    for line, font, colour in rows:
+    for line, font, size, colour in rows:
         pen.text((MARGIN, top), line, fill=colour, font=font)
-        top += int(font.size * 1.3)
+        top += int(size * LINE_HEIGHT)
     canvas.paste(picture, (0, height))
     return canvas
 
