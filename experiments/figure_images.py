@@ -9,7 +9,9 @@ and data. Data sets whose models are not named keep the images that the file has
 
 import argparse
 import json
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +27,10 @@ READINGS = (0, 2, 4, 6, 8)
 NUM_IMAGES = 8
 """Images in a row."""
 EPISODE_LENGTH = 32
+ALGORITHM_1: dict[str, Any] = (
+    {"keep_cue": False} if "keep_cue" in signature(KanervaMachine.read).parameters else {}
+)
+"""Reading as the paper's algorithm 1 has it, whatever the default of `read` is."""
 
 
 def main() -> None:
@@ -60,9 +66,9 @@ def figure_images(machine: KanervaMachine, vae: VAE, test: Dataset) -> dict[str,
     sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH)
     images = sampler.sample(1, generator=generator)[0]
     memory = machine.write(images)
-    read = machine.read(images, memory, num_readings=1)
+    read = machine.read(images, memory, num_readings=1, **ALGORITHM_1)
     cues = damage(images, "block12", generator=generator)
-    repaired = machine.read(cues, memory, num_readings=3)
+    repaired = machine.read(cues, memory, num_readings=3, **ALGORITHM_1)
     lines = [machine.interpolate(images[2 * k], images[2 * k + 1], memory) for k in range(4)]
     fed_back: dict[int, Tensor] = {}
     vae.generate(NUM_IMAGES, num_readings=10, generator=generator, on_reading=fed_back.__setitem__)
@@ -117,7 +123,7 @@ def rows_used(machine: KanervaMachine, test: Dataset) -> dict[str, float]:
     """Effective number of rows in a reading: (sum w^2)^2 / sum w^4, over 50 episodes."""
     generator = torch.Generator().manual_seed(2)
     images = EpisodeSampler(test, num_items=EPISODE_LENGTH).sample(50, generator=generator)
-    read = machine.read(images, machine.write(images), num_readings=1)
+    read = machine.read(images, machine.write(images), num_readings=1, **ALGORITHM_1)
     squares = read.weights.square().double()
     used = (squares.sum(-1).square() / squares.square().sum(-1)).mean(-1)
     return {"rows_used": used.mean().item(), "rows_used_stderr": used.std().item() / 50**0.5}
