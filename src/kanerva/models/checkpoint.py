@@ -51,7 +51,7 @@ def load(name: str | Path, *, kind: type[ModelT], device: str | torch.device = "
 def load(
     name: str | Path, *, kind: type[Model] | None = None, device: str | torch.device = "cpu"
 ) -> Model:
-    """Load a trained model.
+    """Load a trained model: one of the package by its name, or one from a file.
 
     Args:
         name: a model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run

@@ -111,7 +111,7 @@ class BayesianMemoryConfig(MemoryModelConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
-    """The Kanerva Machine. The defaults are the paper's sizes for Omniglot (section 4).
+    """The sizes and options of a Kanerva Machine, by default the paper's for Omniglot (section 4).
 
     Example:
         >>> from kanerva import ModelConfig
