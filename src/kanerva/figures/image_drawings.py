@@ -62,9 +62,8 @@ def repair_with_and_without(results: Results) -> Drawn:
     data = {"not trained": rows_to_json(untrained), "trained": rows_to_json(trained)}
     measured = results.denoising("denoise-paper")
     errors = ", ".join(f"{error:.3f}" for error in measured.errors[:3])
-    falls = measured.errors[2] < measured.errors[0] < measured.cue_error
     verdict = (
-        f"{'Reproduced' if falls else 'Not reproduced'}: error without training for it "
+        f"{'Reproduced' if measured.falls else 'Not reproduced'}: error without training for it "
         f"{measured.cue_error:.3f} damaged; {errors} after 1, 2, 3 readings."
     )
     return Drawn(figure, "Rows: written, damaged, and after each reading.", data, verdict)

@@ -27,6 +27,11 @@ class Denoising:
     errors: tuple[float, ...]
     """After each reading."""
 
+    @property
+    def falls(self) -> bool:
+        """Whether the first reading repairs something, and the third more than the first."""
+        return min(self.errors[:3][-1:], default=1.0) < self.errors[0] < self.cue_error
+
 
 @dataclass(frozen=True)
 class Shares:
