@@ -216,8 +216,8 @@ def denoising_errors(results: Results) -> Drawn:
     figure = draw.curves(groups, x="readings", y="mean error of a pixel", limits=(0.0, 0.2))
     paper = found["paper's settings"]
     verdict = (
-        f"{'Reproduced' if paper.falls else 'Not reproduced'}: without training for it, the error is "
-        f"{paper.cue_error:.3f} damaged and {', '.join(f'{one:.3f}' for one in paper.errors[:3])} "
+        f"{'Reproduced' if paper.falls else 'Not reproduced'}. Errors without training for it: "
+        f"{paper.cue_error:.3f} damaged; {', '.join(f'{one:.3f}' for one in paper.errors[:3])} "
         "after 1, 2, 3 readings. The nearest stored image is the right one for 94 % of these cues."
     )
     return Drawn(figure, f"{paper.num_episodes:,} test episodes, 12 x 12 blocks.", groups, verdict)
