@@ -63,6 +63,11 @@ def dip(run: Record) -> float:
     )
 
 
+def highest_kl(run: Record) -> float:
+    """The highest total KL while training, in nats."""
+    return max((point.held_out.kl for point in run.curve), default=0.0)
+
+
 def rows_to_json(rows: Rows) -> dict[str, object]:
     """Images as JSON can hold them."""
     return {label: images_to_json(row) for label, row in rows.items()}

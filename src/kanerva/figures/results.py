@@ -105,7 +105,7 @@ class Results:
         models = self.files["capacity"]["models"].entries()
         return [
             ErrorCurve(
-                name,
+                "shipped model" if name == "omniglot" else name,
                 "all",
                 [row["items"].number() for row in rows.parts()],
                 [row["bound"].number() for row in rows.parts()],
