@@ -203,7 +203,7 @@ CHECKS = {
     "training.batch": Check(to(6), after_two_steps),
     "training.lr": Check(to(1e-2), after_two_steps),
     "training.warmup": Check(to(1), schedule),
-    "training.decay": Check(to(0.25), schedule),
+    "training.decay": Check(to(0.75), schedule),
     "training.kl_warmup": Check(to(2), schedule),
     # Entries of a gradient are clipped from step 100 on.
     "training.clip": Check(to(0.01), after_a_late_step, {"training.steps": 1000}),
