@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, get_args
 
-from kanerva.checks import check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
 LikelihoodName = Literal["bernoulli", "gaussian"]
@@ -77,6 +77,10 @@ class LearnedAddressConfig(MemoryModelConfig):
     """Hidden units of the 2-layer MLPs."""
     bottom_up: bool = True
     """Let q(z|x, y, M) correct what was read. Without it z comes from the memory alone."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
 
 
 @dataclass(frozen=True, kw_only=True)
