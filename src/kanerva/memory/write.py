@@ -129,7 +129,7 @@ def innovation(state: MemoryState, episode: Episode) -> Innovation:
     """Delta, Sigma_c and Sigma_z: eq:update-first and the line below it; `episode` in float64."""
     W, Z, noise_var = episode
     Delta = linalg.subtract_product(Z, W, state._mean)
-    Sigma_c = state.row_cov.cross_cov(W)
+    Sigma_c = state.row_cov._cross_cov(W)
     Sigma_z = linalg.add_diagonal_(Sigma_c @ W.mT, noise_var)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
     return Innovation(Delta, Sigma_c, Sigma_z, L)

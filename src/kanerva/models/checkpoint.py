@@ -75,6 +75,13 @@ def load(
     """
     if kind is None:
         kind = VAE if str(name) == "omniglot-vae" else KanervaMachine
+    if not (isinstance(kind, type) and issubclass(kind, Model)):
+        raise KanervaError(
+            "kind",
+            expected="the class of a model",
+            got=repr(kind),
+            fix="Pass kind=kanerva.VAE, without quotes, or leave it out for a Kanerva Machine.",
+        )
     model, _ = load_with_card(name, device=device)
     if not isinstance(model, kind):
         raise KanervaError(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, get_args
 
-from kanerva.checks import check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
 LikelihoodName = Literal["bernoulli", "gaussian"]
@@ -95,6 +95,10 @@ class LearnedAddressConfig(MemoryModelConfig):
                 got="direct",
                 fix="Leave it out, or switch bottom_up on.",
             )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
 
 
 @dataclass(frozen=True, kw_only=True)
