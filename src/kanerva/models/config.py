@@ -88,6 +88,7 @@ class LearnedAddressConfig(MemoryModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
         if self.code_posterior == "direct" and not self.bottom_up:
             raise KanervaError(
                 "code_posterior",
@@ -95,10 +96,6 @@ class LearnedAddressConfig(MemoryModelConfig):
                 got="direct",
                 fix="Leave it out, or switch bottom_up on.",
             )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
 
 
 @dataclass(frozen=True, kw_only=True)
