@@ -173,7 +173,8 @@ class MemoryState:
 
         Args:
             target: a device, or a floating-point dtype for `mean`, `cov` and all that is read. The
-                numbers inside stay float64, so nothing is lost.
+                numbers inside stay float64, so nothing is lost. A result of a later call that is
+                too large for the dtype becomes infinite, as everywhere in torch.
 
         Returns:
             A new memory.
