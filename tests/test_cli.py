@@ -7,8 +7,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
+
+from kanerva.cli import main
+from kanerva.errors import KanervaError
 
 KANERVA = [sys.executable, "-m", "kanerva.cli.main"]
 
@@ -145,12 +150,14 @@ def test_ctrl_c(tmp_path, seconds):
         (("train", "omniglot", "--data-folder", "nowhere"), ("nowhere",)),
         (("eval", "nowhere.safetensors"), ("nowhere.safetensors",)),
         (("eval", "--episodes", "0", "nowhere"), ("--episodes",)),
+        (("eval", "omniglot", "--episode-length", "100000000"), ("--episode-length", "10000")),
         (("sweep", "nowhere.json"), ("plan", "nowhere.json", "experiments/plans")),
         (("train", "tiny", "--training.warmup", "-1"), ("--training.warmup", "at least 0")),
         (("train", "tiny", "--model.noise-var", "nan"), ("noise_var", "above 0")),
         (("eval", "omniglot", "--device", "meta"), ("--device", "meta")),
         (("eval", "omniglot", "--importance", "-1"), ("--importance", "0 for none")),
-        (("train", "tiny", "--model.num-rows", "0"), ("num_rows", "at least 1")),
+        (("train", "tiny", "--model.num-rows", "0"), ("num_rows", "from 1 to")),
+        (("train", "tiny", "--model.num-rows", "1000000", "--out", "x"), ("num_rows", "100000")),
         (
             ("interpolate", "omniglot", "--memory", "--start", "a.png", "--end", "a.png"),
             ("--memory", "at least one"),
@@ -164,18 +171,62 @@ def test_mistakes_in_options_say_what_was_expected(args, words, tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
     for word in words:
         assert word in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
 
 
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [("--help > /dev/full", 2), ("data list > /dev/full", 2), ("data list >&-", 0)],
+    ("command", "reason"),
+    [
+        ("--help > /dev/full", "no space left on device"),
+        ("data list > /dev/full", "no space left on device"),
+        ("data list >&-", "it is closed"),
+        ("--help >&-", "it is closed"),
+    ],
 )
-def test_nowhere_to_print_to(command, code):
+def test_nowhere_to_print_to(command, reason):
     words = " ".join(KANERVA)
     done = subprocess.run(["bash", "-c", f"{words} {command}"], capture_output=True, text=True)
-    assert done.returncode == code
-    assert len(done.stderr.splitlines()) == (code != 0)
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"kanerva: standard output: {reason};")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_present_folder_that_was_deleted(tmp_path):
+    """A library that torch loads would end the process with a message of its own."""
+    words = " ".join(KANERVA)
+    for command, code in (("data list", 2), ("--version", 0), ("data --help", 0)):
+        gone = tmp_path / "gone"
+        script = f"mkdir {gone}; cd {gone}; rmdir {gone}; exec {words} {command}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert len(done.stderr.splitlines()) == (code != 0)
+        assert code == 0 or "present folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (lambda: torch.empty(10**13), "torch asked for 40 TB"),
+        (lambda: torch.empty(2**60, 2**60), "not enough memory"),
+        (lambda: np.zeros((10**7, 10**7)), "NumPy asked for 728. TiB"),
+        (lambda: _out_of_gpu_memory(), "torch asked for 20.00 GiB"),
+    ],
+)
+def test_too_little_memory_is_one_line(error, words, capsys):
+    assert main._run(error, KanervaError) == 2
+    line = capsys.readouterr().err
+    assert words in line
+    assert line.count("\n") == 1
+    assert "smaller sizes" in line
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="mat1"):
+        main._run(lambda: torch.zeros(2, 3) @ torch.zeros(2, 3), KanervaError)  # type: ignore
+
+
+def _out_of_gpu_memory():
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has")
 
 
 def test_numbers_that_json_has_no_word_for(tmp_path):

@@ -1,5 +1,7 @@
 """CIFAR-10, folders of images and glyphs, as small real files; see also test_data_real.py."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -152,6 +154,32 @@ def test_a_flat_folder_and_one_with_its_own_split(tmp_path):
     assert test.labels.tolist() == [0, 1]
     fill(split, ["other/1.png"])
     fails(r"other/1\.png: expected every image under train or test", str(split), "test")
+
+
+def test_how_many_images_a_split_needs(tmp_path):
+    """What the error says is true, and an empty split is no damaged cache."""
+    for count in range(1, 9):
+        folder = tmp_path / str(count)
+        fill(folder, [f"{n}.png" for n in range(count)])
+        assert len(load_dataset(str(folder), "train")) > 0
+        for split, enough in (("test", 3), ("valid", 7)):
+            for _ in range(2):  # from the files or the cache, and from the cache
+                if count >= enough:
+                    assert len(load_dataset(str(folder), split)) > 0
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    fails("needs at least 3 images for a test split, and 7", str(folder), split)
+
+
+def test_grey_images_in_floating_point_are_grey(tmp_path):
+    grey = np.linspace(0, 1, 40 * 40, dtype=np.float32).reshape(40, 40)
+    folder = tmp_path / "floats"
+    folder.mkdir()
+    Image.fromarray(grey).save(folder / "a.tiff")
+    assert load_dataset(str(folder), "train").image_shape == (1, 28, 28)
+    Image.fromarray(np.full_like(grey, np.nan)).save(folder / "a.tiff")
+    fails(r"a\.tiff: expected an image .*, got no pixel that is a number", str(folder), "train")
 
 
 def test_folders_that_cannot_be_read(tmp_path):

@@ -104,6 +104,12 @@ def test_a_lock_is_held_once_in_a_process_too(tmp_path):
         pass
 
 
+def test_a_folder_in_the_place_of_the_lock_is_named(tmp_path):
+    (tmp_path / "lock").mkdir()
+    with pytest.raises(KanervaError, match=f"'{tmp_path}/lock', a folder"), locked(tmp_path):
+        pass
+
+
 @pytest.mark.parametrize("kind", ["file", "below a file", "loop"])
 def test_a_place_that_cannot_be_a_folder(train, tmp_path, kind):
     path = tmp_path / "place"

@@ -166,6 +166,9 @@ def test_files_that_are_no_plans(tmp_path):
     (tmp_path / "half.json").write_text('{"what": ')
     with pytest.raises(KanervaError, match="line 1"):
         read_plan(tmp_path / "half.json")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(KanervaError, match="brackets inside each other"):
+        read_plan(tmp_path / "deep.json")
     (tmp_path / "list.json").write_text("[]")
     with pytest.raises(KanervaError, match="plan: expected an object"):
         read_plan(tmp_path / "list.json")

@@ -108,7 +108,10 @@ def test_other_ways_to_say_it(kanerva, whole, stopped, form):
         (("--training.steps", "18"), ("training.steps", "24", "18")),
         (("--out", "elsewhere"), ("--out", "elsewhere")),
         (("--training.lrr", "1"), ("--training.lr",)),
-        (("--data.name", "omniglot"), ("data.name", "glyphs", "omniglot")),
+        (
+            ("--data.name", "omniglot"),
+            ("data.name glyphs there", "--data.name if the folder of images was moved"),
+        ),
     ],
 )
 def test_other_settings_are_refused(kanerva, stopped, words, expected):

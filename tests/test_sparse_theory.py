@@ -15,6 +15,7 @@ from torch import Tensor
 from kanerva import KanervaError, SparseMemory
 from kanerva.sparse import Sizes
 from kanerva.sparse.hamming_balls import (
+    _radius_in_float64,
     active_share,
     active_share_normal,
     intersection,
@@ -52,6 +53,19 @@ def test_activation(num_bits):
     assert active_share_normal(num_bits, num_bits // 2) == pytest.approx(
         active_share(num_bits, num_bits // 2), rel=0.02
     )
+
+
+@pytest.mark.parametrize("num_bits", [1, 2, 3, 64, 65, 1000, 4001])
+@pytest.mark.parametrize("share", [5e-324, 1e-20, 1e-3, 0.25, 0.5, 0.5001, 0.9, 1 - 1e-16, 1])
+def test_the_radius_in_float64_is_the_exact_one(num_bits, share):
+    assert _radius_in_float64(num_bits, share) == radius_for(num_bits, share)
+
+
+def test_the_radius_of_a_million_bits_is_found():
+    """With whole numbers this took hours."""
+    for share in (1e-3, 0.9):
+        radius = radius_for(10**6, share)
+        assert radius == scipy.stats.binom.ppf(share, 10**6, 0.5)
 
 
 def test_normal_approximation_in_the_tail():

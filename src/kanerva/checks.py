@@ -16,6 +16,9 @@ from kanerva.errors import KanervaError
 if TYPE_CHECKING:
     import torch
 
+MOST_BYTES = 2**42
+"""Images that take more memory than this, 4 TB, are a mistake."""
+
 
 def check_integer(
     argument: str, value: object, *, at_least: int = 1, at_most: int | None = None, fix: str

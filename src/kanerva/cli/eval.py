@@ -42,7 +42,7 @@ def evaluate_command(
 
     """
     from kanerva.checks import check_integer
-    from kanerva.cli.options import check_seed, choose_device
+    from kanerva.cli.options import MAX_EPISODES, MAX_IMAGES, check_seed, choose_device
     from kanerva.cli.trained_with import say_changes, trained_with
     from kanerva.data import load_dataset
     from kanerva.evaluation.evaluate import check_image_shape, evaluate, importance_bound
@@ -52,13 +52,16 @@ def evaluate_command(
 
     check_seed(seed)
     check_integer(
-        "--episodes", episodes, fix="Use 1000 for numbers to report, 50 for a quick look."
+        "--episodes",
+        episodes,
+        at_most=MAX_EPISODES,
+        fix="Use 1000 for numbers to report, 50 for a quick look.",
     )
     check_integer("--importance", importance, at_least=0, fix="Use 0 for none, or 100.")
     model, card = load_with_card(checkpoint, device=choose_device(device))
     trained = trained_with(card)
     length = trained.episode_length if episode_length is None else episode_length
-    check_integer("--episode-length", length, fix="The paper uses 32.")
+    check_integer("--episode-length", length, at_most=MAX_IMAGES, fix="The paper uses 32.")
     as_trained: str | None = binarisation
     if trained.is_dataset(dataset) and trained.binarisation != "none":
         as_trained = binarisation or trained.binarisation

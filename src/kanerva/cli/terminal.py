@@ -1,17 +1,22 @@
 """What commands print, on terminals of any encoding."""
 
 import codecs
+import errno
 import io
 import os
 import shutil
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TextIO, cast
 
 from kanerva.errors import printable
 
 PLAIN = {"•": "*", "±": "+-", "…": "...", "─": "-", "━": "-", "│": "|"}
 """Characters that we print ourselves, and what a terminal that does not know them shows."""
+
+STDOUT = "standard output"
+"""The name of stdout in errors."""
 
 MIN_COLUMNS = 60
 """The narrowest lines that we lay out."""
@@ -27,6 +32,29 @@ def print_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="kanerva.plain")
+
+
+def open_stdout() -> None:
+    """Let errors about stdout name it as their file, also if the caller has closed it."""
+    stream = sys.stdout
+    if stream is None:
+        sys.stdout = ClosedStream()
+    elif stream is sys.__stdout__:
+        for name in ("write", "flush"):
+            vars(stream)[name] = _naming_stdout(getattr(stream, name))
+
+
+def _naming_stdout(method: Callable[..., object]) -> Callable[..., object]:
+    def call(*args: object) -> object:
+        try:
+            return method(*args)
+        except BrokenPipeError:  # which is not a mistake: `kanerva ... | head`
+            raise
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise OSError(error.errno, reason, STDOUT) from None
+
+    return call
 
 
 def widen() -> None:
@@ -45,9 +73,36 @@ def silence(stream: TextIO) -> None:
 
     Otherwise Python would try once more at its end, and fail.
     """
+    if isinstance(stream, ClosedStream):
+        stream.forget()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+class ClosedStream(io.TextIOWrapper):
+    """Takes the place of a stdout that the caller has closed.
+
+    It drops what is written. `flush` then says so, as it does for a full disk.
+    """
+
+    def __init__(self) -> None:
+        self._lost = False
+        super().__init__(io.FileIO(os.devnull, "w"), encoding="utf-8")
+
+    def write(self, text: str) -> int:
+        """Drop the text and remember that there was some."""
+        self._lost = self._lost or bool(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Raise an error if something was lost."""
+        if self._lost:
+            raise OSError(errno.EBADF, "it is closed", STDOUT)
+
+    def forget(self) -> None:
+        """Raise no errors any more."""
+        self._lost = False
 
 
 class Stderr:

@@ -6,14 +6,12 @@ Shapes: B episodes, T items.
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_generator, check_integer
+from kanerva.checks import MOST_BYTES, check_generator, check_integer
 from kanerva.data.dataset import Dataset
 from kanerva.data.pixels import THRESHOLD as THRESHOLD
 from kanerva.data.pixels import to_pixels
 from kanerva.errors import KanervaError
 
-MOST_BYTES = 2**42
-"""Episodes that take more memory than this, 4 TB, are a mistake."""
 _LARGEST_INT32 = 2**31 - 1
 
 

@@ -11,7 +11,7 @@ from kanerva.data.paths import read_file
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
 
-_GREY_MODES = {"1", "L", "LA", "I", "I;16", "I;16B"}
+_GREY_MODES = {"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"}
 
 
 def find(folder: Path) -> FolderImages:

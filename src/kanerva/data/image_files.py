@@ -52,6 +52,8 @@ def open_image(data: bytes, where: str) -> Image.Image:
         if image.width * image.height > MAX_PIXELS:
             raise _bad(where, f"{image.width} x {image.height} pixels, more than {MAX_PIXELS:,}")
         image.load()
+        if image.mode == "F" and not np.isfinite(np.asarray(image)).any():
+            raise _bad(where, "no pixel that is a number")
     except KanervaError:
         raise
     except UnidentifiedImageError:

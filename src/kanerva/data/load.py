@@ -148,7 +148,8 @@ def load_dataset(
             "split",
             expected=f"images for {split}",
             got=f"none of the {sum(part.split_sizes)} in {title}",
-            fix="Add images, or choose another split.",
+            fix="Add images, or choose another split. A folder needs at least 3 images for a test "
+            "split, and 7 for a validation split.",
         )
     return Dataset(
         name=title,

@@ -21,6 +21,7 @@ from kanerva.memory.tensor_checks import (
 )
 from kanerva.memory.value_checks import (
     check_finite,
+    check_no_overflow,
     checked_noise_var,
 )
 
@@ -62,6 +63,12 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
     noise = checked_noise_var(noise_var, like=codes)
     R = memory._mean
     system = linalg.add_diagonal(R @ R.mT, noise.expand(memory.num_rows))
+    check_no_overflow(
+        "memory",
+        system,
+        expected="a mean R whose product R R' is finite",
+        fix="Divide the codes by a number before writing them, so that |R| stays below 1e150.",
+    )
     solution = linalg.solve(system, R @ linalg.to_float64(codes).mT, name="R R' + noise")
     return solution.mT.to(memory.dtype)
 

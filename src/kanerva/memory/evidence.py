@@ -15,6 +15,7 @@ from kanerva.memory.statistics import (
     LargestEntries,
     check_remainder,
     check_statistics,
+    check_sums,
     combined,
     finite_or_none,
     largest_entries,
@@ -138,6 +139,7 @@ class Evidence:
         """
         episode = checked_episode(weights, codes, noise_var, code_var)
         gram, cross = sufficient_statistics(episode)
+        check_sums(gram, cross)
         squares = finite_or_none(sum_of_squares(episode))
         return cls._unchecked(episode.num_items, gram, cross, squares)
 

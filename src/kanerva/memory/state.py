@@ -23,6 +23,7 @@ from kanerva.memory.tensor_checks import (
 )
 from kanerva.memory.value_checks import (
     check_finite,
+    check_fits_dtype,
 )
 
 
@@ -172,13 +173,15 @@ class MemoryState:
 
         Args:
             target: a device, or a floating-point dtype for `mean`, `cov` and all that is read. The
-                numbers inside stay float64, so nothing is lost.
+                numbers inside stay float64, so nothing is lost. A result of a later call that is
+                too large for the dtype becomes infinite, as everywhere in torch.
 
         Returns:
             A new memory.
 
         Raises:
-            KanervaError: there is no such device here, or the dtype is not a floating-point dtype.
+            KanervaError: there is no such device here, the dtype is not a floating-point dtype, or
+                a number of the memory does not fit into it (float16 ends at 65,504).
 
         Example:
             >>> import torch
@@ -190,6 +193,9 @@ class MemoryState:
         """
         if isinstance(target, torch.dtype):
             check_float_dtype("dtype", target)
+            if not linalg.is_capturing_graph(self._mean):
+                check_fits_dtype("mean", self._mean, target)
+                check_fits_dtype("cov", self.row_cov.dense().diagonal(dim1=-2, dim2=-1), target)
             return MemoryState._unchecked(self._mean, self.row_cov, target, self.per_column)
         device = checked_device("device", target)
         return self._map_tensors(lambda tensor: tensor.to(device))

@@ -23,7 +23,7 @@ from kanerva.memory.tensor_checks import (
     check_size,
     check_square,
 )
-from kanerva.memory.value_checks import check_finite, check_symmetric
+from kanerva.memory.value_checks import check_finite, check_no_overflow, check_symmetric
 
 ROUNDING_TOLERANCE = 1e-6
 """How far off the remainder of a subtraction may be, relative to the largest entry. Weights and
@@ -126,6 +126,14 @@ def largest_entries(gram: Tensor, cross: Tensor, squares: Tensor | None) -> Larg
         return LargestEntries(_largest(gram), _largest(cross), gram.new_zeros(()))
     check_finite("squares", squares)
     return LargestEntries(_largest(gram), _largest(cross), squares.detach().abs())
+
+
+def check_sums(gram: Tensor, cross: Tensor) -> None:
+    """Check that the sums over an episode are finite, in words about its weights and codes."""
+    fix = "Scale the weights or the codes down, or raise noise_var."
+    for argument, name, total in (("weights", "W", gram), ("weights, codes", "Z", cross)):
+        wanted = f"numbers whose sums W' {name} / noise_var are finite in float64"
+        check_no_overflow(argument, total, expected=wanted, fix=fix)
 
 
 def check_remainder(

@@ -42,6 +42,28 @@ def check_finite(argument: str, tensor: Tensor) -> None:
         )
 
 
+def check_no_overflow(argument: str, product: Tensor, *, expected: str, fix: str) -> None:
+    """Check that what was computed from finite numbers is finite, too."""
+    if is_capturing_graph(product) or math.isfinite(numbers(product).sum().item()):
+        return
+    if not numbers(product).isfinite().all():
+        raise KanervaError(argument, expected=expected, got="numbers too large for that", fix=fix)
+
+
+def check_fits_dtype(argument: str, tensor: Tensor, dtype: torch.dtype) -> None:
+    """Check that no number becomes infinite in another dtype."""
+    if tensor.numel() == 0:
+        return
+    largest = numbers(tensor).abs().max()
+    if not largest.to(dtype).isfinite():
+        raise KanervaError(
+            "dtype",
+            expected=f"one that can hold the memory's {argument}, up to {largest.item():.3g}",
+            got=f"{dtype}, which ends at {torch.finfo(dtype).max:.5g}",
+            fix="Use torch.bfloat16 or torch.float32, or divide the codes by a number first.",
+        )
+
+
 def check_positive(argument: str, tensor: Tensor) -> None:
     """Check that all values are above zero."""
     if not is_capturing_graph(tensor) and any_true(~(tensor > 0)):

@@ -4,12 +4,15 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from kanerva.errors import KanervaError
+
 
 class Bound(NamedTuple):
     """The negative bound of each episode as named terms in nats per item, and its memory's cost.
 
     Each term is (B,): the mean over the T items of an episode. Lower is better. A
-    VAE has no address code, so its `kl_address` is zero.
+    VAE has no address code, so its `kl_address` is zero. This is a plain tuple of results: terms
+    that are put into it by hand are not checked.
 
     Example:
         >>> import torch
@@ -47,7 +50,17 @@ class Bound(NamedTuple):
         Returns:
             The loss of each episode, (B,).
 
+        Raises:
+            KanervaError: `kl_weight` is not a number.
+
         """
+        if not isinstance(kl_weight, Tensor | float | int):
+            raise KanervaError(
+                "kl_weight",
+                expected="a number, or a tensor of no dimensions",
+                got=repr(kl_weight),
+                fix="Pass 1.0 for the bound itself.",
+            )
         return self.reconstruction + kl_weight * (self.kl_address + self.kl_code)
 
 

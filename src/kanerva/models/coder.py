@@ -1,14 +1,19 @@
 """Encoder, decoder and likelihood: the part that the Kanerva Machine and a VAE share."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
+from kanerva.checks import MOST_BYTES, check_integer
 from kanerva.errors import KanervaError
 from kanerva.models.config import CoderConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
 
 _WRITE_ONE = "Pass images of shape (T, channels, height, width) with T of at least 1."
+
+_ONE = torch.Size()
 
 
 class Coder(nn.Module):
@@ -17,6 +22,7 @@ class Coder(nn.Module):
     def __init__(self, config: CoderConfig) -> None:
         super().__init__()
         self.image_shape = config.image_shape
+        self.code_size = config.code_size
         sizes = (config.image_shape, config.num_filters, config.code_size)
         self.encoder = Encoder(*sizes)
         self.decoder = Decoder(*sizes)
@@ -61,6 +67,32 @@ class Coder(nn.Module):
         self.check_shape("images", images)
         return self.likelihood.prepare(images, generator) if self.training else images
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the parameters."""
+        return next(self.parameters()).dtype
+
+    def check_dtype(self) -> None:
+        """Refuse a model in half precision: its memory computes in more."""
+        if self.dtype not in (torch.float32, torch.float64):
+            raise KanervaError(
+                "model",
+                expected="a model in float32 or float64",
+                got=str(self.dtype),
+                fix="Convert it back: model.float(), and images.float().",
+            )
+
+    def check_num_images(self, num_images: int, batch_shape: torch.Size = _ONE) -> None:
+        """Refuse a number of images for each memory that is below 1 or fits into no machine."""
+        self.check_dtype()
+        numbers = math.prod(self.image_shape) * math.prod(batch_shape)
+        check_integer(
+            "num_images",
+            num_images,
+            at_most=max(1, MOST_BYTES // (4 * max(1, numbers))),
+            fix="Say how many images to make, for example 16.",
+        )
+
     def check_shape(self, argument: str, images: Tensor) -> None:
         """Refuse images of another size than this model was made for."""
         if images.dim() < 4 or tuple(images.shape[-3:]) != tuple(self.image_shape):
@@ -81,6 +113,7 @@ class Coder(nn.Module):
                 fix="torch.from_numpy(array).float() makes one from an array.",
             )
         self.check_shape(argument, images)
+        self.check_dtype()
         like = next(self.parameters())
         if images.device != like.device:
             raise KanervaError(

@@ -18,6 +18,11 @@ ReadingMode = Literal["mean", "sample", "distribution"]
 WritingMode = Literal["sample", "distribution"]
 CodePosteriorForm = Literal["correction", "direct"]
 NoisyInput = Literal["embedding", "image"]
+MAX_SIZE = 100_000
+"""The most rows, entries and units. A memory of so many rows has a covariance of 80 GB."""
+MAX_FILTERS = 10_000
+MAX_PIXELS = 10_000
+"""The most channels, and the largest height and width of an image."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +43,12 @@ class CoderConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.type is int:
-                check_integer(field.name, value, fix="Leave it out to use the paper's size.")
+                check_integer(
+                    field.name,
+                    value,
+                    at_most=MAX_FILTERS if field.name == "num_filters" else MAX_SIZE,
+                    fix="Leave it out to use the paper's size; larger ones fit into no memory.",
+                )
             choices = get_args(field.type)
             if choices and all(isinstance(choice, str) for choice in choices):
                 check_one_of(field.name, value, choices)
@@ -232,14 +242,15 @@ def _check_image_shape(shape: tuple[int, ...]) -> None:
     is_shape = isinstance(shape, tuple) and len(shape) == 3
     if not is_shape or any(not isinstance(size, int) or size < 1 for size in shape):
         raise _bad_image_shape(shape)
-    if min(shape[1:]) < 8:
+    if min(shape[1:]) < 8 or max(shape) > MAX_PIXELS:
         raise _bad_image_shape(shape)
 
 
 def _bad_image_shape(shape: object) -> KanervaError:
     return KanervaError(
         "image_shape",
-        expected="three whole numbers: channels, height and width, at least 8 x 8 pixels",
+        expected="three whole numbers: channels, height and width, at least 8 x 8 pixels and each "
+        f"at most {MAX_PIXELS}",
         got=repr(shape),
         fix="Use (1, 28, 28) for Omniglot; three convolutions of stride 2 need 8 x 8 pixels.",
     )

@@ -11,12 +11,13 @@ from torch import Tensor
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
-from kanerva.memory.tensor_checks import check_generator
+from kanerva.memory.tensor_checks import check_flag, check_generator
 from kanerva.models.addressing import Addressing
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyMemoryModelConfig
 from kanerva.models.importance import log_importance_weights
+from kanerva.models.input_checks import check_bound_inputs, check_reading_options
 from kanerva.models.memories.base import Memory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import Model, Noise, OnReading
@@ -106,6 +107,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("images", images)
+        check_flag("sample", sample)
         check_generator(generator, self.device)
         state = self.memory_module.initial_state(images.shape[:-4]) if memory is None else memory
         self.memory_module.check_fits(state, images.shape[:-4])
@@ -151,6 +153,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("cues", cues)
+        check_reading_options(sample, on_reading)
         check_generator(generator, self.device)
         self.memory_module.check_fits(memory, cues.shape[:-4])
         check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
@@ -194,10 +197,11 @@ class MemoryModel(Model, Generic[State]):
         """
         check_integer("num_readings", num_readings, at_least=0, fix="8 is a good start.")
         check_generator(generator, self.device)
-        check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
+        check_reading_options(sample, on_reading)
         batch, likelihood = self.memory_module.checked_batch_shape(memory), self.coder.likelihood
+        self.coder.check_num_images(num_images, batch)
         shape = (*batch, num_images, self.addressing.address_code_size)
-        y = torch.randn(shape, device=self.device, generator=generator)
+        y = torch.randn(shape, dtype=self.coder.dtype, device=self.device, generator=generator)
         address = self.addressing.address_for(y)
         draw_noise = self.memory_module.draw_noise
         noise = draw_noise(batch, device=self.device, generator=generator) if sample else None
@@ -248,6 +252,7 @@ class MemoryModel(Model, Generic[State]):
     # -- the bound -------------------------------------------------------------------------------
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
+        check_bound_inputs(self.coder, images, noise, cues, self.addressing.address_code_size)
         # eq:vlb. e(x); then q(M|X) and q(y|x); then p(z|y, M) and q(z|x, y, M); then p(x|z).
         embeddings, cue_embeddings = self.coder.encode_both(images, cues)
         addressed_by = torch.stack([embeddings, cue_embeddings])

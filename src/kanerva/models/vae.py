@@ -10,6 +10,7 @@ from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.config import VAEConfig, checked_config
+from kanerva.models.input_checks import check_bound_inputs, check_reading_options
 from kanerva.models.model import Model, Noise, OnReading
 
 
@@ -69,10 +70,12 @@ class VAE(Model):
 
         """
         check_generator(generator, self.device)
-        check_integer("num_images", num_images, fix="Say how many images to make, for example 16.")
+        self.coder.check_num_images(num_images)
+        check_reading_options(sample, on_reading)
         check_integer("num_readings", num_readings, at_least=0, fix="0 feeds nothing back.")
         shape = (num_images, self.config.code_size)
-        codes = torch.randn(shape, device=self.device, generator=generator)
+        dtype = self.coder.dtype
+        codes = torch.randn(shape, dtype=dtype, device=self.device, generator=generator)
         likelihood = self.coder.likelihood
         for number in range(num_readings + 1):
             parameters = self.coder.decode(codes)
@@ -115,6 +118,7 @@ class VAE(Model):
                 got=f"a tensor {tuple(cues.shape)}",
                 fix="Leave them out; to train a VAE set training.damaged to 0.",
             )
+        check_bound_inputs(self.coder, images, noise)
         code = gaussian.from_parameters(self.coder.encode(images))
         parameters = self.coder.decode(code.sample(noise.code))
         kl_code = gaussian.kl_to_standard(code)

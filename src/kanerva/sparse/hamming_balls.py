@@ -13,6 +13,9 @@ import numpy as np
 from kanerva.checks import check_integer, check_number
 from kanerva.sparse.sizes import Sizes, check_num_bits
 
+EXACT_BITS = 20_000
+"""Up to this many bits a radius is found with whole numbers; for more of them, in float64."""
+
 
 def active_share(num_bits: int, radius: int) -> float:
     """The share p of all addresses that a cue activates: P(Bin(D, 1/2) <= radius).
@@ -69,7 +72,8 @@ def radius_for(num_bits: int, share: float) -> int:
             about 1 / (2 K T)^(1/3) is best.
 
     Returns:
-        The radius, from 0 to D, exactly: nothing is rounded.
+        The radius, from 0 to D. Up to 20,000 bits it is exact: nothing is rounded. With more bits
+        it may be off by one where the share of a radius is `share` up to the last digits.
 
     Raises:
         KanervaError: `num_bits` is below 1, or `share` is out of range.
@@ -88,6 +92,8 @@ def radius_for(num_bits: int, share: float) -> int:
         at_most=1,
         fix="For K addresses and T patterns a share of about 1 / (2 K T)^(1/3) is best.",
     )
+    if num_bits > EXACT_BITS:
+        return _radius_in_float64(num_bits, share)
     wanted = Fraction(share) * 2**num_bits  # in points, which are whole numbers
     points, radius = 1, 0
     inside = points
@@ -96,6 +102,30 @@ def radius_for(num_bits: int, share: float) -> int:
         radius += 1
         inside += points
     return radius
+
+
+def _radius_in_float64(num_bits: int, share: float) -> int:
+    """The same in float64, for many bits: whole numbers of so many digits take too long.
+
+    The ratios P(Bin = k) / P(Bin = k - 1) = (D - k + 1) / k give all probabilities relative to the
+    middle one, and by symmetry their sum. A share above one half is found from the other end, by
+    P(Bin <= r) = 1 - P(Bin <= D - r - 1), where the sums are of small numbers.
+    """
+    half = num_bits // 2
+    k = np.arange(half, 0, -1, dtype=np.float64)
+    relative = np.append(0.0, np.cumsum(np.log(k) - np.log(num_bits - k + 1)))[::-1]
+    inside = np.logaddexp.accumulate(relative)
+    lower = inside[-1]  # ln of the sum over 0 ... half, in which the middle one is 1
+    whole = math.log(2) + lower
+    if num_bits % 2 == 0:
+        whole += math.log1p(-math.exp(-whole))  # the middle one is there once
+    inside -= whole  # ln P(Bin <= k)
+    if math.log(share) <= inside[-1]:
+        return int(np.searchsorted(inside, math.log(share)))
+    if share == 1:
+        return num_bits
+    outside = int(np.searchsorted(inside, math.log1p(-share), side="right"))
+    return num_bits - outside
 
 
 def overlap(num_bits: int, radius: int, distance: int) -> float:

@@ -66,6 +66,13 @@ def _acquire(folder: Path, argument: str) -> int:
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except IsADirectoryError:
+            raise KanervaError(
+                argument,
+                expected=f"a run folder whose '{LOCK}' is a file, or missing",
+                got=f"'{path}', a folder",
+                fix="Rename or remove that folder.",
+            ) from None
         except OSError as error:
             raise _no_folder(folder, argument, error) from None
         try:

@@ -54,11 +54,13 @@ def read_plan(path: Path, *, compiled: bool = False, steps: int | None = None) -
             got=f"'{path}': {(error.strerror or str(error)).lower()}",
             fix="See experiments/plans for examples.",
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
+        is_deep = isinstance(error, RecursionError)
+        problem = "thousands of brackets inside each other" if is_deep else error
         raise KanervaError(
             "plan",
             expected="a JSON file",
-            got=f"{error} in '{path}'",
+            got=f"{problem} in '{path}'",
             fix="Mend that place; `python -m json.tool PLAN` shows it, too.",
         ) from None
     return parse_plan(contents, compiled=compiled, steps=steps)

@@ -211,5 +211,5 @@ def _check_order_of_parameters(config: dict[str, object]) -> None:
 def _step_of(line: str) -> float:
     try:
         return json.loads(line)["step"]
-    except (json.JSONDecodeError, KeyError, TypeError):
+    except (json.JSONDecodeError, KeyError, TypeError, RecursionError):
         return math.inf  # a line that was cut short by a crash

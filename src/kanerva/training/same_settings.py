@@ -23,7 +23,8 @@ def check_same_settings(there: Config, here: Config, *, may_extend: bool = False
         if may_extend:
             fix = (
                 "Leave these flags out: the run keeps its settings. Only more --training.steps, "
-                "--device and --data-folder may change."
+                "--device and --data-folder may change, and --data.name if the folder of images "
+                "was moved, so that it is not at its old place any more."
             )
         raise KanervaError(
             "run folder",

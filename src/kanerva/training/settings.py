@@ -93,7 +93,7 @@ def read_settings(folder: Path) -> Settings:
             recipe=recipe if isinstance(recipe, str) else None,
             extended=tuple(_extension(entry) for entry in saved.get("extended", [])),
         )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise KanervaError(
             "run folder",
             expected=f"{SETTINGS} as kanerva writes it",

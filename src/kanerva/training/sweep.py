@@ -163,7 +163,7 @@ def _check_results_file(path: Path, *, key: str) -> None:
     if found == NOTHING:
         return
     if found == FILE:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
             contents = json.loads(path.read_text())
             if isinstance(contents, dict) and key in contents:
                 return

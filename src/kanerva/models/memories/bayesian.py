@@ -8,6 +8,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from kanerva.errors import KanervaError
 from kanerva.memory import (
     DiagonalCovariance,
     FullCovariance,
@@ -69,6 +70,20 @@ class BayesianMemory(Memory[MemoryState]):
             cov = FullCovariance(scale[:, None] * correlation * scale)
         return MemoryState(mean, cov).to(self.prior_mean.dtype)
 
+    def checked_batch_shape(self, state: MemoryState) -> torch.Size:
+        batch = super().checked_batch_shape(state)
+        like = self.prior_mean
+        for got, wanted in ((state.dtype, like.dtype), (state.device, like.device)):
+            if got != wanted:
+                target = wanted if isinstance(wanted, torch.dtype) else repr(str(wanted))
+                raise KanervaError(
+                    "memory",
+                    expected=f"{wanted} like the model",
+                    got=str(got),
+                    fix=f"Convert it: memory.to({target}).",
+                )
+        return batch
+
     def batch_shape(self, state: MemoryState) -> torch.Size:
         return state.batch_shape
 
@@ -105,9 +120,15 @@ class BayesianMemory(Memory[MemoryState]):
         shape = (*batch_shape, self.config.num_rows, self.config.code_size)
         return torch.randn(shape, device=device, generator=generator)
 
-    def fill(self, state: MemoryState) -> Tensor:
-        """1 - tr(U U0^-1) / K with the learned prior's U0."""
-        return fill(state, self.initial_state(torch.Size()))
+    def fill(self, state: MemoryState) -> Tensor | None:
+        """1 - tr(U U0^-1) / K with the learned prior's U0.
+
+        None for a memory that is less certain than the learned prior: it began with another one.
+        """
+        try:
+            return fill(state, self.initial_state(torch.Size()))
+        except KanervaError:
+            return None
 
     def kl(self, state: MemoryState, prior: MemoryState) -> Tensor:
         return memory_kl(state, prior)

@@ -1,0 +1,100 @@
+"""Checks of what the models are called with: noise and cues of a bound, options of a reading.
+
+They look at shapes and types only, so that no device is waited for. While a model is compiled they
+are skipped.
+"""
+
+import torch
+from torch import Tensor
+
+from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_flag
+from kanerva.models.coder import Coder
+from kanerva.models.model import Noise
+
+
+def check_bound_inputs(
+    coder: Coder,
+    images: Tensor,
+    noise: Noise,
+    cues: Tensor | None = None,
+    address_code_size: int | None = None,
+) -> None:
+    """Refuse images, noise and cues that do not belong together.
+
+    Args:
+        coder: the coders of the model.
+        images: episodes (B, T, channels, H, W).
+        noise: what `draw_noise` returned.
+        cues: damaged images (n, T, channels, H, W), with n of at most B.
+        address_code_size: Y; None for a model without addresses.
+
+    """
+    if torch.compiler.is_compiling():
+        return
+    _check_tensor("images", images)
+    coder.check_shape("images", images)
+    if not isinstance(noise, Noise):
+        raise _noise_error("noise", "what draw_noise(images) returned", type(noise).__name__)
+    items, code_size = tuple(images.shape[:-3]), coder.code_size
+    _check_noise("noise.code", noise.code, (*items, code_size))
+    if address_code_size is not None:
+        _check_noise("noise.written_code", noise.written_code, (*items, code_size))
+        _check_noise("noise.address", noise.address, (2, *items, address_code_size))
+        if noise.embedding is not None:
+            _check_noise("noise.embedding", noise.embedding, (2, *items, 2 * code_size))
+    if cues is not None:
+        _check_cues(images, cues)
+
+
+def check_reading_options(sample: object, on_reading: object) -> None:
+    """Refuse what is not True or False, and what cannot be called."""
+    check_flag("sample", sample)
+    if on_reading is not None and not callable(on_reading):
+        raise KanervaError(
+            "on_reading",
+            expected="a function of a number and images, or None",
+            got=repr(on_reading),
+            fix="Pass for example lambda number, images: print(number).",
+        )
+
+
+def _check_tensor(argument: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise KanervaError(
+            argument,
+            expected="a tensor (B, T, channels, H, W)",
+            got=type(value).__name__,
+            fix="torch.from_numpy(array).float() makes one from an array.",
+        )
+
+
+def _check_noise(argument: str, value: object, shape: tuple[int, ...]) -> None:
+    if isinstance(value, Tensor) and tuple(value.shape) == shape:
+        return
+    got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(value)
+    raise _noise_error(argument, f"a tensor of shape {shape}", got)
+
+
+def _noise_error(argument: str, expected: str, got: str) -> KanervaError:
+    return KanervaError(
+        argument,
+        expected=expected,
+        got=got,
+        fix="Draw it with this model for these images: noise = model.draw_noise(images).",
+    )
+
+
+def _check_cues(images: Tensor, cues: Tensor) -> None:
+    _check_tensor("cues", cues)
+    if cues.dim() > 4 and cues.shape[1:] == images.shape[1:] and len(cues) <= len(images):
+        return
+    most = len(images) if images.dim() > 4 else 1
+    shape = images.shape[1:] if images.dim() > 4 else images.shape
+    raise KanervaError(
+        "cues",
+        expected=f"a shape (n, {', '.join(map(str, shape))}) with n of at most {most}",
+        got=str(tuple(cues.shape)),
+        fix="Cues are damaged images of the first n episodes: cues[None] makes one episode of "
+        "them, and images must have that dimension too.",
+    )
