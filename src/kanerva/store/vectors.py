@@ -1,0 +1,200 @@
+"""Memories of vectors, without training: random features as addresses.
+
+Shapes: T items, D size of a vector, K rows of a block, C code size.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.errors import KanervaError
+from kanerva.memory import MemoryState
+from kanerva.store.exact_sums import Floats
+from kanerva.store.item_coder import Block, EncodedItems, ItemCoder, Items, Reading
+from kanerva.store.plan import VectorPlan
+from kanerva.store.random_features import RandomFeatures, unit_length
+from kanerva.store.recall_theory import cue_similarity
+
+MAX_CORRELATION = 0.9999
+"""Largest assumed correlation of cue and reading: beyond it, rounding would decide."""
+
+
+class VectorCoder(ItemCoder):
+    """Vectors, or keys with values. What is stored is the vector, or key and value in one code."""
+
+    kind = "vectors"
+
+    def __init__(self, plan: VectorPlan) -> None:
+        self.plan = plan
+        self.num_rows, self.code_size = plan.num_rows, plan.code_size
+        self.num_blocks, self.noise_var, self.grid = plan.num_blocks, plan.noise_var, plan.grid
+        self.fingerprint = plan.fingerprint
+        K = plan.num_rows
+        zeros = torch.zeros(K, plan.code_size, dtype=torch.float64)
+        self.prior = MemoryState(zeros, torch.eye(K, dtype=torch.float64))
+        self.features = RandomFeatures(plan.size, K, plan.num_blocks, plan.scale, plan.seed)
+        self.centre = np.zeros(plan.size) if plan.centre is None else np.array(plan.centre)
+
+    def describe(self) -> dict[str, object]:
+        return {"plan": asdict(self.plan)}
+
+    def encode(self, items: Items, values: Items | None) -> EncodedItems:
+        vectors = checked_vectors("vectors", items, self.plan.size) - self.centre
+        codes = vectors
+        if self.plan.value_size:
+            if values is None:
+                raise _values_error(self.plan.value_size, "none")
+            given = checked_vectors("values", values, self.plan.value_size)
+            if len(given) != len(vectors):
+                raise _values_error(self.plan.value_size, f"{len(given)} for {len(vectors)} keys")
+            # The direction of a key is enough, and its length then says nothing about values.
+            codes = np.concatenate([unit_length(vectors), given], 1)
+        elif values is not None:
+            raise KanervaError(
+                "values",
+                expected="none: this memory stores vectors by themselves",
+                got=f"{len(values)} values",
+                fix="Create a memory of keys and values: plan_vectors(..., value_size=...).",
+            )
+        return EncodedItems(
+            self.features.blocks(vectors)[:, 0], self.features.weights(vectors), codes
+        )
+
+    def read(
+        self,
+        cues: Items,
+        block: Callable[[int], Block],
+        *,
+        threshold: float,
+        dtype: torch.dtype,
+        num_readings: int | None,
+    ) -> Reading:
+        if num_readings is not None:
+            raise KanervaError(
+                "num_readings",
+                expected="a memory of images",
+                got="a memory of vectors, which is read once",
+                fix="Leave num_readings out.",
+            )
+        vectors = checked_vectors("cues", cues, self.plan.size) - self.centre
+        weights = self.features.weights(vectors)
+        probes = self.features.blocks(vectors, self.plan.num_probes)
+        log_odds = np.full(probes.shape, -np.inf)
+        codes = np.zeros((*probes.shape, self.code_size))
+        for number in np.unique(probes).tolist():
+            which = probes == number
+            rows = np.nonzero(which)[0]
+            found = self._read_block(weights[rows], vectors[rows], block(number))
+            log_odds[which], codes[which] = found
+        best = log_odds.argmax(1)
+        each = np.arange(len(vectors))
+        # The vector may be in any of the blocks that were asked: the mean of their odds counts.
+        with np.errstate(over="ignore"):
+            together = np.logaddexp.reduce(log_odds, axis=1) - np.log(probes.shape[1])
+            confidence = torch.from_numpy(1 / (1 + np.exp(-together)))
+        chosen = codes[each, best]
+        size = self.plan.size
+        items = chosen[:, size:] if self.plan.value_size else chosen + self.centre
+        return Reading(
+            items=torch.from_numpy(items).to(dtype),
+            confidence=confidence.to(dtype),
+            known=confidence >= threshold,
+            codes=torch.from_numpy(chosen).to(dtype),
+            weights=torch.from_numpy(weights).to(dtype),
+            blocks=torch.from_numpy(probes[each, best]),
+        )
+
+    def _read_block(self, weights: Floats, vectors: Floats, block: Block) -> tuple[Floats, Floats]:
+        """Log-odds that vectors are in this block, (T,), and what it holds, (T, C)."""
+        mean, cov = block.memory._mean.numpy(), block.memory.row_cov.dense().numpy()
+        codes = weights @ mean
+        if block.count == 0:
+            return np.full(len(weights), -np.inf), codes
+        facts = Presence.of(weights, cov, block, self.plan)
+        return facts.log_odds(vectors, codes[:, : self.plan.size], self.plan), codes
+
+
+class Presence(NamedTuple):
+    """What is expected of a reading if the cue's vector was written, and if it was not.
+
+    The entries of codes are taken as random with variance t^2. With A = W' W + l I, a reading of
+    weights w is r = sum over items of (w' A^-1 w_i) z_i, so every entry of it has the variance
+    t^2 g with g = w' A^-1 W' W A^-1 w, whether the vector was written or not. If it was, its own
+    code is in the sum, with a factor c = a h: h is the mean of w_i' A^-1 w_i over the items, and a
+    is how similar the weights of a noisy cue are. Then cue and reading correlate with
+    c / sqrt((1 + d^2) g), where d is the noise of cues; otherwise they do not.
+    """
+
+    variance: float
+    """t^2."""
+    reading: Floats
+    """g, (T,)."""
+    correlation: Floats
+    """(T,)."""
+
+    @classmethod
+    def of(cls, weights: Floats, cov: Floats, block: Block, plan: VectorPlan) -> "Presence":
+        """From closed forms: A^-1 = U / l and W' W A^-1 = I - U."""
+        spread = weights @ cov
+        reading = ((weights - spread) * spread).sum(1) / plan.noise_var
+        reading = np.maximum(reading, np.finfo(np.float64).tiny)
+        own = (len(cov) - np.trace(cov)) / block.count
+        share = cue_similarity(plan.scale, plan.cue_noise) * min(own, 1.0)
+        correlation = share / np.sqrt((1 + plan.cue_noise**2) * reading)
+        mean_square = 1 / plan.size if plan.value_size else block.mean_square
+        variance = max(mean_square, np.finfo(np.float64).tiny)
+        return cls(variance, reading, np.minimum(correlation, MAX_CORRELATION))
+
+    def log_odds(self, cues: Floats, readings: Floats, plan: VectorPlan) -> Floats:
+        """ln p(cue, reading | written) / p(cue, reading | not written), (T,)."""
+        qxx = plan.size  # only the direction of a cue counts
+        qrr = (readings**2).sum(1) / (self.variance * self.reading)
+        products = (unit_length(cues) * readings).sum(1)
+        qxr = np.sqrt(plan.size / (self.variance * self.reading)) * products
+        rho = self.correlation
+        left = 1 - rho**2
+        gain = (qxx - 2 * rho * qxr + qrr) / left - qxx - qrr
+        # Entries that depend on each other count as fewer.
+        share = plan.effective_size / plan.size
+        return -0.5 * share * (plan.size * np.log(left) + gain)
+
+
+def checked_vectors(argument: str, vectors: object, size: int) -> Floats:
+    """Vectors (T, size) of finite numbers in float64."""
+    if isinstance(vectors, Tensor):
+        array = vectors.detach().cpu().double().numpy() if not vectors.is_complex() else None
+    elif isinstance(vectors, np.ndarray) and vectors.dtype.kind in "fiu":
+        array = vectors.astype(np.float64)
+    else:
+        array = None
+    if array is None or array.ndim != 2 or array.shape[1] != size:
+        shape = getattr(vectors, "shape", None)
+        got = type(vectors).__name__ if shape is None else f"shape {tuple(shape)}"
+        raise KanervaError(
+            argument,
+            expected=f"a tensor or array of real numbers with shape (T, {size})",
+            got=got,
+            fix=f"One vector is vectors[None]; this memory takes {size} numbers for each.",
+        )
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise KanervaError(
+            argument,
+            expected="finite numbers",
+            got=f"{int(bad.sum())} NaN or Inf, first in row {int(bad.any(1).argmax())}",
+            fix="Leave those vectors out.",
+        )
+    return array
+
+
+def _values_error(size: int, got: str) -> KanervaError:
+    return KanervaError(
+        "values",
+        expected=f"one value of {size} numbers for each key",
+        got=got,
+        fix="Pass values=..., with as many rows as there are keys.",
+    )
