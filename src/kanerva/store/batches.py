@@ -45,7 +45,7 @@ def batches_of(source: ItemSource, values: ItemSource | None) -> Iterator[Batch]
 def total_of(source: ItemSource) -> int | None:
     """How many items there are, if that is known before they are read."""
     if isinstance(source, str | Path):
-        source = _opened("items", source)
+        source = opened_array("items", source)
     return len(source) if isinstance(source, Tensor | np.ndarray) else None
 
 
@@ -77,7 +77,7 @@ def check_all_used(facts: Iterator | None, argument: str) -> None:
 
 def _parts(argument: str, source: object) -> Iterator[Items]:
     if isinstance(source, str | Path):
-        source = _opened(argument, source)
+        source = opened_array(argument, source)
     if isinstance(source, Tensor | np.ndarray):
         if source.ndim == 0 or len(source) <= BATCH_SIZE:
             yield source
@@ -93,7 +93,7 @@ def _parts(argument: str, source: object) -> Iterator[Items]:
         yield part
 
 
-def _opened(argument: str, path: str | Path) -> np.ndarray:
+def opened_array(argument: str, path: str | Path) -> np.ndarray:
     """A .npy file, mapped into memory. Nothing in it can run code."""
     file = check_path(argument, path, what="a .npy file")
     try:

@@ -12,7 +12,7 @@ from kanerva.store.block_sums import SumsOfBlock
 from kanerva.store.item_coder import Items
 from kanerva.store.item_rows import Facts, Rows
 from kanerva.store.records import Receipt
-from kanerva.store.stored_memory import StoredMemory, id_hash
+from kanerva.store.stored_memory import StoredMemory
 from kanerva.store.writing import rounded_rows
 
 
@@ -25,8 +25,8 @@ def forget_ids(memory: StoredMemory, ids: Sequence[str], *, verify: bool, purge:
         before = memory.state(connection)
         memory.subtract(connection, rows)
         after = memory.state(connection)
-        kept = {"time": now, "id_hashes": [id_hash(one) for one in chosen]}
-        memory.keep_receipt(connection, {**kept, "before": before, "after": after})
+        kept = {"num_items": len(rows), "time": now, "before": before, "after": after}
+        memory.keep_receipt(connection, kept, chosen)
     return _receipt(memory, chosen, len(rows), now, before, after, verify=verify, purge=purge)
 
 

@@ -56,7 +56,9 @@ class MemoryStore(StoreFolder):
         True
         >>> store.forget("notes", ids[:3], verify=True).distance
         0.0
-        >>> store.create("more", plan=plan_vectors(20, 64), ledger=True)
+        >>> len(store.receipts("notes"))
+        1
+        >>> store.create_like("more", ["notes"])
         >>> written = store.write("more", vectors[10:])
         >>> state = store.merge("notes", ["more"])
         >>> store.info("notes").num_items
@@ -180,7 +182,7 @@ class MemoryStore(StoreFolder):
 
         Returns:
             The information gain of each item given the memory and the items before it, (T,), in
-            nats: C / 2 ln(1 + w' U w / s2). An item that is there already has a small one.
+            nats: C / 2 ln(1 + w' U w / s2). What was written before has at most C / 2 ln 2.
 
         """
         memory = self._memory(name)

@@ -18,6 +18,7 @@ class Source(Protocol):
 
     name: str
     config: MemoryConfig
+    has_ledger: bool
 
     def is_memory(self, other: StoredMemory) -> bool: ...
 
@@ -35,6 +36,7 @@ class _FromMemory:
 
     def __init__(self, memory: StoredMemory) -> None:
         self.name, self.config, self._memory = memory.name, memory.config, memory
+        self.has_ledger = memory.config.ledger
 
     def is_memory(self, other: StoredMemory) -> bool:
         return self._memory is other
@@ -58,6 +60,7 @@ class _FromSnapshot:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        self.has_ledger = False
         self.config, self._blocks = read_snapshot(path)
 
     def is_memory(self, other: StoredMemory) -> bool:
@@ -89,7 +92,7 @@ def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
     for source in sources:
         if source.config.merges_with != target.config.merges_with:
             raise different(target.name, target.config, source.config, source.name)
-        if target.config.ledger and not _has_ledger(source):
+        if target.config.ledger and not source.has_ledger:
             raise KanervaError(
                 "sources",
                 expected=f"memories with a ledger, like '{target.name}'",
@@ -107,7 +110,3 @@ def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
                 parts = [(sums, None) for sums, _ in parts]
             target.merge(connection, block, parts)
         return target.state(connection)
-
-
-def _has_ledger(source: Source) -> bool:
-    return source.config.ledger and not isinstance(source, _FromSnapshot)

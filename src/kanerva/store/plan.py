@@ -125,6 +125,7 @@ def plan_vectors(
     error: float | None = None,
     rows_per_item: float | None = None,
     cue_noise: float = 0.1,
+    largest: float | None = None,
     sample: Tensor | NDArray[np.floating] | None = None,
     seed: int = 0,
 ) -> VectorPlan:
@@ -138,8 +139,10 @@ def plan_vectors(
             full; by default 0.5. Smaller errors need more rows.
         rows_per_item: rows for each item, in place of `error`.
         cue_noise: expected length of the noise on a cue, relative to the length of its vector.
+        largest: the largest entry of vectors and values; by default four times that of `sample`, or
+            32. Entries are rounded to 2^-25 of it.
         sample: some vectors (N, size), to learn their mean, their range and how much their entries
-            depend on each other. Without it they should have mean 0 and entries below 32.
+            depend on each other. Without it they should have mean 0.
         seed: seed of the random features.
 
     Returns:
@@ -180,7 +183,10 @@ def plan_vectors(
     total = max(1, math.floor(rows_per_item * num_items + 1e-9))
     num_blocks = max(1, round(total / ROWS_PER_BLOCK))
     num_rows = max(1, total // num_blocks)
-    centre, exponent, effective = _learned_from(sample, size)
+    centre, range_seen, effective = _learned_from(sample, size)
+    if largest is None:
+        largest = range_seen
+    check_number("largest", largest, above=1e-100, at_most=1e100, fix="32 is the default.")
     return VectorPlan(
         num_items=num_items,
         size=size,
@@ -191,7 +197,7 @@ def plan_vectors(
         scale=SCALE,
         noise_var=best_noise_var(num_items / (num_rows * num_blocks), similarity),
         cue_noise=float(cue_noise),
-        code_exponent=exponent,
+        code_exponent=math.ceil(math.log2(largest)) - (CODE_BITS - 1),
         effective_size=effective,
         centre=centre,
         seed=seed,
@@ -232,10 +238,10 @@ def _probes(num_blocks: int, cue_noise: float) -> int:
     return int(min(ranks[int(0.99 * len(ranks))] + 1, num_blocks, MAX_PROBES))
 
 
-def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, int, float]:
-    """Centre, exponent of the codes and effective size."""
+def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, float, float]:
+    """Centre, largest entry to expect, and effective size."""
     if sample is None:
-        return None, -20, float(size)
+        return None, 32.0, float(size)
     from kanerva.store.vectors import checked_vectors
 
     vectors = checked_vectors("sample", sample, size)
@@ -248,10 +254,9 @@ def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, 
         )
     centre = torch.from_numpy(vectors.mean(0)).float().double().numpy()
     rest = vectors - centre
-    largest = max(np.abs(rest).max(), 2.0**-100)
-    exponent = math.ceil(math.log2(4 * largest)) - (CODE_BITS - 1)
+    largest = 4 * max(float(np.abs(rest).max()), 1e-90)
     singular = np.linalg.svd(rest, compute_uv=False) ** 2
     # The sum of squared eigenvalues of a sample's covariance is too large by (trace)^2 / N.
     concentration = (singular**2).sum() / singular.sum() ** 2 - 1 / len(rest)
     effective = min(float(size), 1 / max(concentration, 1 / size))
-    return tuple(centre.tolist()), exponent, effective
+    return tuple(centre.tolist()), largest, effective

@@ -2,6 +2,8 @@
 
 import re
 import time as clock
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +17,7 @@ from kanerva.store.coders import coder_of, make_coder
 from kanerva.store.database import files_of, make_database, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, MemoryConfig, check_half_life, checked_time
+from kanerva.store.merging import open_sources
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
@@ -117,6 +120,25 @@ class StoreFolder:
         make_database(path, config.to_facts())
         self._memory(name).use(coder)
 
+    def create_like(self, name: str, sources: Sequence[str | Path]) -> None:
+        """Create an empty memory into which others can be merged.
+
+        Args:
+            name: its name.
+            sources: the others, as in `merge`. It gets a ledger if all of them have one.
+
+        """
+        path = self._path(name)
+        if path.exists():
+            raise taken(path)
+        found = open_sources(sources, self._memory)
+        if not found:
+            raise KanervaError(
+                "sources", expected="at least one", got="none", fix="Name what to merge."
+            )
+        ledger = all(source.has_ledger for source in found)
+        make_database(path, replace(found[0].config, ledger=ledger).to_facts())
+
     def delete(self, name: str) -> None:
         """Delete a whole memory with its ledger.
 
@@ -185,6 +207,18 @@ class StoreFolder:
             num_bytes=memory.database.size(),
             distance=distance if config.ledger else None,
         )
+
+    def receipts(self, name: str) -> list[dict[str, object]]:
+        """The newest 1,000 receipts of deletions by id, the oldest first, without the ids.
+
+        Args:
+            name: the memory.
+
+        Returns:
+            How many items were deleted, when, and the states before and after.
+
+        """
+        return self._memory(name).receipts()
 
     def memory(self, name: str, *, block: int = 0, now: float | None = None) -> MemoryState:
         """The memory itself, for `km.read`, `predict` and all other functions.

@@ -19,8 +19,8 @@ from kanerva.store.item_coder import Block, ItemCoder
 from kanerva.store.item_rows import Rows, joined
 from kanerva.store.memory_config import MemoryConfig
 
-RECEIPTS_KEPT = 1000
-"""So many receipts stay in the file, with hashes in place of ids."""
+RECEIPTS_KEPT, DELETED_KEPT = 1000, 10_000
+"""So many receipts, and hashes of deleted ids, stay in the file; more would let it grow."""
 
 
 class StoredMemory:
@@ -117,12 +117,23 @@ class StoredMemory:
             ids = [(facts.id,) for facts in rows.facts]
             connection.executemany("DELETE FROM items WHERE id = ?", ids)
 
-    def keep_receipt(self, connection: sqlite3.Connection, receipt: dict[str, object]) -> None:
-        """Keep a receipt in the file, and drop the oldest beyond `RECEIPTS_KEPT`."""
-        text = json.dumps(receipt)
+    def keep_receipt(
+        self, connection: sqlite3.Connection, receipt: dict[str, object], ids: Sequence[str]
+    ) -> None:
+        """Keep a receipt in the file without its ids, of which only hashes stay."""
+        text, time = json.dumps(receipt), receipt["time"]
         connection.execute("INSERT INTO receipts (contents) VALUES (?)", (text,))
-        last = "(SELECT MAX(number) FROM receipts)"
-        connection.execute(f"DELETE FROM receipts WHERE number <= {last} - {RECEIPTS_KEPT}")
+        hashes = [(id_hash(one), time) for one in ids[-DELETED_KEPT:]]
+        connection.executemany("INSERT INTO deleted (hash, time) VALUES (?, ?)", hashes)
+        for table, kept in (("receipts", RECEIPTS_KEPT), ("deleted", DELETED_KEPT)):
+            last = f"(SELECT MAX(number) FROM {table})"
+            connection.execute(f"DELETE FROM {table} WHERE number <= {last} - {kept}")
+
+    def receipts(self) -> list[dict[str, object]]:
+        """The newest receipts that are in the file, the oldest first."""
+        with self.database.reading() as connection:
+            found = connection.execute("SELECT contents FROM receipts ORDER BY number")
+            return [json.loads(contents) for (contents,) in found]
 
     def merge(
         self,
@@ -161,12 +172,11 @@ class StoredMemory:
         return rows
 
     def _fate(self, connection: sqlite3.Connection, id: str) -> str:
-        digest = id_hash(id)
-        for (contents,) in connection.execute("SELECT contents FROM receipts ORDER BY 1 DESC"):
-            receipt = json.loads(contents)
-            if digest in receipt["id_hashes"]:
-                when = clock.strftime("%Y-%m-%d %H:%M:%S", clock.localtime(receipt["time"]))
-                return f"was deleted on {when}"
+        query = "SELECT time FROM deleted WHERE hash = ? ORDER BY number DESC"
+        found = connection.execute(query, (id_hash(id),)).fetchone()
+        if found is not None:
+            when = clock.strftime("%Y-%m-%d %H:%M:%S", clock.localtime(found[0]))
+            return f"was deleted on {when}"
         return "was never written or was deleted"
 
     def block(self, number: int, *, now: float) -> Block:
@@ -219,6 +229,6 @@ class StoredMemory:
         self.database.close()
 
 
-def id_hash(id: str) -> str:
-    """What a receipt in the file keeps of an id."""
-    return hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()
+def id_hash(id: str) -> bytes:
+    """What stays of an id after its deletion."""
+    return hashlib.sha256(id.encode(errors="surrogatepass")).digest()[:8]
