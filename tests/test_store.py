@@ -252,7 +252,8 @@ def test_novelty_is_the_information_gain(store):
 
 def test_duplicates_are_left_out(store):
     store.create("a", plan=small_plan())
-    items = torch.cat([vectors(5), vectors(5), vectors(6)])
+    base = vectors(6)
+    items = torch.cat([base[:5], base[:5], base])
     limit = SIZE / 2 * math.log(2)  # what was written before has no larger gain
     written = store.write("a", items, skip_below=limit)
     assert written.num_written == 6

@@ -166,7 +166,8 @@ def make_database(path: Path, facts: dict[str, str]) -> None:
                 os.close(folder)
     finally:
         for file in files_of(temporary):
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                file.unlink()
 
 
 def _connect(path: Path, timeout: float) -> sqlite3.Connection:

@@ -90,7 +90,7 @@ def _rounded(argument: str, values: Floats, exponent: int, bits: int) -> Integer
             argument,
             expected=f"finite numbers between -{limit:g} and {limit:g}, the range of this memory",
             got=what,
-            fix="Scale them, or create a memory for larger numbers: plan_vectors(..., largest=...).",
+            fix="Scale them, or create a memory for larger ones: plan_vectors(..., largest=...).",
         )
     return np.rint(np.ldexp(values, -exponent)).astype(np.int64)
 
