@@ -126,7 +126,7 @@ def _state_of(store: kanerva.MemoryStore, numbers: list[int], *, ledger: bool) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=8)
     parser.add_argument("--longest", type=float, default=0.5, help="seconds before a kill")

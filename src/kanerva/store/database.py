@@ -20,6 +20,8 @@ from kanerva.tensor_file import DamagedFileError
 
 SCHEMA = 1
 """The version of the tables."""
+PAGE_SIZE = 8192
+"""Bytes of a page: three items of 384 numbers fit into one, where half of 4,096 would be lost."""
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE items (
@@ -175,6 +177,7 @@ def _connect(path: Path, timeout: float) -> sqlite3.Connection:
         path, timeout=timeout, isolation_level=None, check_same_thread=False
     )
     try:
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # of a new file
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA secure_delete=ON")
