@@ -19,8 +19,10 @@ from kanerva.store.plan import VectorPlan
 from kanerva.store.random_features import RandomFeatures, unit_length
 from kanerva.store.recall_theory import cue_similarity
 
-MAX_CORRELATION = 0.9999
-"""Largest assumed correlation of cue and reading: beyond it, rounding would decide."""
+MAX_CORRELATION = 0.99
+"""Largest assumed correlation of cue and reading: beyond it, small deviations would decide."""
+SHARES = (1.0, 0.9, 0.75, 0.5, 0.25)
+"""Shares of the expected correlation, equally likely: some items and cues have more noise."""
 
 
 class VectorCoder(ItemCoder):
@@ -126,7 +128,8 @@ class Presence(NamedTuple):
     t^2 g with g = w' A^-1 W' W A^-1 w, whether the vector was written or not. If it was, its own
     code is in the sum, with a factor c = a h: h is the mean of w_i' A^-1 w_i over the items, and a
     is how similar the weights of a noisy cue are. Then cue and reading correlate with
-    c / sqrt((1 + d^2) g), where d is the noise of cues; otherwise they do not.
+    c / sqrt((1 + d^2) g), where d is the noise of cues; otherwise they do not. The odds are the
+    mean over several `SHARES` of this correlation.
     """
 
     variance: float
@@ -155,12 +158,15 @@ class Presence(NamedTuple):
         qrr = (readings**2).sum(1) / (self.variance * self.reading)
         products = (unit_length(cues) * readings).sum(1)
         qxr = np.sqrt(plan.size / (self.variance * self.reading)) * products
-        rho = self.correlation
-        left = 1 - rho**2
-        gain = (qxx - 2 * rho * qxr + qrr) / left - qxx - qrr
         # Entries that depend on each other count as fewer.
-        share = plan.effective_size / plan.size
-        return -0.5 * share * (plan.size * np.log(left) + gain)
+        worth = plan.effective_size / plan.size
+        each = []
+        for share in SHARES:
+            rho = share * self.correlation
+            left = 1 - rho**2
+            gain = (qxx - 2 * rho * qxr + qrr) / left - qxx - qrr
+            each.append(-0.5 * worth * (plan.size * np.log(left) + gain))
+        return np.logaddexp.reduce(each, axis=0) - np.log(len(SHARES))
 
 
 def checked_vectors(argument: str, vectors: object, size: int) -> Floats:
