@@ -76,6 +76,15 @@ class RandomFeatures:
         angles += self.phases
         return math.sqrt(2 / self.num_rows) * np.cos(angles, out=angles)
 
+    def linear_part(self) -> Floats:
+        """L (D, K): the mean slope of the weights, so that w is about L' x plus the rest.
+
+        The mean is over vectors x in random directions, whose entries have variance 1 / D.
+        """
+        damping = np.exp(-(self.frequencies**2).sum(0) / (2 * self.size))
+        slopes = -math.sqrt(2 / self.num_rows) * np.sin(self.phases) * damping
+        return self.frequencies * slopes
+
     def blocks(self, vectors: Floats, num_probes: int = 1) -> Integers:
         """The blocks whose anchors are nearest, (T, num_probes), the nearest first."""
         if self.num_blocks == 1:

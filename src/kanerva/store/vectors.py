@@ -21,7 +21,7 @@ from kanerva.store.recall_theory import cue_similarity
 
 MAX_CORRELATION = 0.99
 """Largest assumed correlation of cue and reading: beyond it, small deviations would decide."""
-SHARES = (1.0, 0.9, 0.75, 0.5, 0.25)
+SHARES = (1.0, 0.9, 0.75, 0.5)
 """Shares of the expected correlation, equally likely: some items and cues have more noise."""
 
 
@@ -39,6 +39,7 @@ class VectorCoder(ItemCoder):
         zeros = torch.zeros(K, plan.code_size, dtype=torch.float64)
         self.prior = MemoryState(zeros, torch.eye(K, dtype=torch.float64))
         self.features = RandomFeatures(plan.size, K, plan.num_blocks, plan.scale, plan.seed)
+        self.linear_part = self.features.linear_part()
         self.centre = np.zeros(plan.size) if plan.centre is None else np.array(plan.centre)
 
     def describe(self) -> dict[str, object]:
@@ -116,7 +117,8 @@ class VectorCoder(ItemCoder):
         codes = weights @ mean
         if block.count == 0:
             return np.full(len(weights), -np.inf), codes
-        facts = Presence.of(weights, cov, block, self.plan)
+        slope = float((self.linear_part * mean[:, : self.plan.size].T).sum()) / self.plan.size
+        facts = Presence.of(weights, cov, block, self.plan, slope=slope)
         return facts.log_odds(vectors, codes[:, : self.plan.size], self.plan), codes
 
 
@@ -128,45 +130,62 @@ class Presence(NamedTuple):
     t^2 g with g = w' A^-1 W' W A^-1 w, whether the vector was written or not. If it was, its own
     code is in the sum, with a factor c = a h: h is the mean of w_i' A^-1 w_i over the items, and a
     is how similar the weights of a noisy cue are. Then cue and reading correlate with
-    c / sqrt((1 + d^2) g), where d is the noise of cues; otherwise they do not. The odds are the
-    mean over several `SHARES` of this correlation.
+    c / sqrt((1 + d^2) g), where d is the noise of cues. The odds are the mean over several `SHARES`
+    of this correlation.
+
+    A cue that was never written correlates with its reading a little too: weights are partly linear
+    in the vector, so a memory of vectors partly hands back its cue.
     """
 
     variance: float
     """t^2."""
     reading: Floats
     """g, (T,)."""
-    correlation: Floats
-    """(T,)."""
+    of_any: Floats
+    """Correlation of cue and reading for any cue, (T,)."""
+    of_written: Floats
+    """How much more it is for a cue that was written, (T,)."""
 
     @classmethod
-    def of(cls, weights: Floats, cov: Floats, block: Block, plan: VectorPlan) -> "Presence":
-        """From closed forms: A^-1 = U / l and W' W A^-1 = I - U."""
+    def of(
+        cls, weights: Floats, cov: Floats, block: Block, plan: VectorPlan, *, slope: float
+    ) -> "Presence":
+        """From closed forms: A^-1 = U / l and W' W A^-1 = I - U.
+
+        `slope` is how much of a cue of length 1 any reading contains.
+        """
+        tiny = np.finfo(np.float64).tiny
         spread = weights @ cov
-        reading = ((weights - spread) * spread).sum(1) / plan.noise_var
-        reading = np.maximum(reading, np.finfo(np.float64).tiny)
+        reading = np.maximum(((weights - spread) * spread).sum(1) / plan.noise_var, tiny)
         own = (len(cov) - np.trace(cov)) / block.count
         share = cue_similarity(plan.scale, plan.cue_noise) * min(own, 1.0)
-        correlation = share / np.sqrt((1 + plan.cue_noise**2) * reading)
-        mean_square = 1 / plan.size if plan.value_size else block.mean_square
-        variance = max(mean_square, np.finfo(np.float64).tiny)
-        return cls(variance, reading, np.minimum(correlation, MAX_CORRELATION))
+        variance = max(1 / plan.size if plan.value_size else block.mean_square, tiny)
+        return cls(
+            variance,
+            reading,
+            np.clip(slope / np.sqrt(plan.size * variance * reading), -0.9, 0.9),
+            share / np.sqrt((1 + plan.cue_noise**2) * reading),
+        )
 
     def log_odds(self, cues: Floats, readings: Floats, plan: VectorPlan) -> Floats:
         """ln p(cue, reading | written) / p(cue, reading | not written), (T,)."""
-        qxx = plan.size  # only the direction of a cue counts
         qrr = (readings**2).sum(1) / (self.variance * self.reading)
         products = (unit_length(cues) * readings).sum(1)
         qxr = np.sqrt(plan.size / (self.variance * self.reading)) * products
-        # Entries that depend on each other count as fewer.
-        worth = plan.effective_size / plan.size
-        each = []
-        for share in SHARES:
-            rho = share * self.correlation
+
+        def log_density(rho: Floats) -> Floats:
+            """Of two normal numbers for each entry; only the direction of a cue counts."""
             left = 1 - rho**2
-            gain = (qxx - 2 * rho * qxr + qrr) / left - qxx - qrr
-            each.append(-0.5 * worth * (plan.size * np.log(left) + gain))
-        return np.logaddexp.reduce(each, axis=0) - np.log(len(SHARES))
+            squares = (plan.size - 2 * rho * qxr + qrr) / left
+            # Entries that depend on each other count as fewer.
+            return -0.5 * plan.effective_size * (np.log(left) + squares / plan.size)
+
+        written = [
+            log_density(np.minimum(self.of_any + share * self.of_written, MAX_CORRELATION))
+            for share in SHARES
+        ]
+        together = np.logaddexp.reduce(written, axis=0) - np.log(len(SHARES))
+        return together - log_density(self.of_any)
 
 
 def checked_vectors(argument: str, vectors: object, size: int) -> Floats:
