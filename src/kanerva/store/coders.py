@@ -31,6 +31,25 @@ def coder_of(model: KanervaMachine | str | None, plan: VectorPlan | None) -> Ite
     return ImageCoder(*find_model(model))
 
 
+def new_config(
+    coder: ItemCoder, *, ledger: bool, half_life: float | None, dtype: str
+) -> MemoryConfig:
+    """The config of a new memory."""
+    return MemoryConfig(
+        kind=coder.kind,
+        fingerprint=coder.fingerprint,
+        ledger=ledger,
+        half_life=None if half_life is None else float(half_life),
+        dtype=dtype,
+        num_rows=coder.num_rows,
+        code_size=coder.code_size,
+        num_blocks=coder.num_blocks,
+        noise_var=coder.noise_var,
+        grid=coder.grid,
+        coder=coder.describe(),
+    )
+
+
 def make_coder(config: MemoryConfig, model: KanervaMachine | str | None) -> ItemCoder:
     """The coder of a memory that is there; `model` is the one the store was opened with."""
     if config.kind == "vectors":

@@ -30,12 +30,6 @@ class MemoryStore(StoreFolder):
     read while one writes. A memory can be used from several threads. Sums are exact (whole
     numbers), so deleting, merging and the order of writes leave no trace.
 
-    Args:
-        path: the folder. It is made when the first memory is created.
-        model: the model of image memories: a `KanervaMachine`, or the name of one. By default the
-            one that the memory was created with, by its name.
-        timeout: how many seconds to wait while another process writes.
-
     Example:
         >>> import tempfile
         >>> import torch

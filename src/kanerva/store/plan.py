@@ -14,6 +14,7 @@ from kanerva.checks import check_integer, check_number
 from kanerva.errors import KanervaError
 from kanerva.store.exact_sums import Grid
 from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
+from kanerva.store.vector_checks import checked_vectors
 
 ROWS_PER_BLOCK = 256
 """Time and size of a write grow with the rows of a block; 256 keep both small."""
@@ -242,8 +243,6 @@ def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, 
     """Centre, largest entry to expect, and effective size."""
     if sample is None:
         return None, 32.0, float(size)
-    from kanerva.store.vectors import checked_vectors
-
     vectors = checked_vectors("sample", sample, size)
     if len(vectors) < 2:
         raise KanervaError(

@@ -92,6 +92,7 @@ class MemoryInfo:
     """
 
     name: str
+    """Its name."""
     kind: str
     """images or vectors."""
     num_items: int
@@ -99,11 +100,15 @@ class MemoryInfo:
     num_rows: int
     """Rows of all blocks together."""
     num_blocks: int
+    """Blocks; each item is in one of them."""
     code_size: int
     """Entries of what is stored for each item."""
     ledger: bool
+    """Whether each item is kept."""
     half_life: float | None
+    """Seconds after which evidence counts half."""
     dtype: str
+    """The numbers of readings."""
     model: str | None
     """The name of the model of an image memory."""
     fingerprint: str
@@ -133,6 +138,7 @@ class Attribution(NamedTuple):
     ids: list[str]
     """Items of the block that was read, the strongest contribution first."""
     labels: list[str | None]
+    """Their labels."""
     shares: Tensor
     """(N,): w' U w_t / s2, with its sign."""
     contributions: Tensor

@@ -13,10 +13,10 @@ from kanerva.checks import check_bool, check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.store.coders import coder_of, make_coder
+from kanerva.store.coders import coder_of, make_coder, new_config
 from kanerva.store.database import files_of, make_database, taken
 from kanerva.store.deleting import distance_to_rebuilt
-from kanerva.store.memory_config import DTYPES, MemoryConfig, check_half_life, checked_time
+from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
 from kanerva.store.merging import open_sources
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
@@ -28,7 +28,15 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 class StoreFolder:
-    """A folder with one file for each memory. `MemoryStore` adds what is done with memories."""
+    """A folder with one file for each memory. `MemoryStore` adds what is done with memories.
+
+    Args:
+        path: the folder. It is made when the first memory is created.
+        model: the model of image memories: a `KanervaMachine`, or the name of one. By default the
+            one that the memory was created with, by its name.
+        timeout: how many seconds to wait while another process writes.
+
+    """
 
     def __init__(
         self,
@@ -104,19 +112,7 @@ class StoreFolder:
         if path.exists():
             raise taken(path)
         coder = coder_of(model if model is not None or plan is not None else self._model, plan)
-        config = MemoryConfig(
-            kind=coder.kind,
-            fingerprint=coder.fingerprint,
-            ledger=ledger,
-            half_life=None if half_life is None else float(half_life),
-            dtype=word,
-            num_rows=coder.num_rows,
-            code_size=coder.code_size,
-            num_blocks=coder.num_blocks,
-            noise_var=coder.noise_var,
-            grid=coder.grid,
-            coder=coder.describe(),
-        )
+        config = new_config(coder, ledger=ledger, half_life=half_life, dtype=word)
         make_database(path, config.to_facts())
         self._memory(name).use(coder)
 
