@@ -1,5 +1,6 @@
 """The precision of the memory: float32 in and out, float64 inside, also in autocast and TF32."""
 
+import mpmath
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from kanerva import (
     sample_memory,
 )
 
+F64 = torch.float64
 every_device = pytest.mark.parametrize("device", DEVICES)
 
 
@@ -177,3 +179,22 @@ def test_in_a_cuda_graph(device):
     fresh, fresh_gradient = step()
     torch.testing.assert_close(nats, fresh)
     torch.testing.assert_close(gradient, fresh_gradient)
+
+
+@pytest.mark.parametrize("noise_var", [1.0, 1e-8, 1e-14, 1e-20])
+@pytest.mark.parametrize("num_items", [3, 4, 5, 11])
+def test_log_evidence_with_little_noise(num_items, noise_var):
+    """Against 60 digits: more items than rows must not cost any of ours."""
+    torch.manual_seed(0)
+    K, C = 4, 2
+    R, A = torch.randn(K, C, dtype=F64), torch.randn(K, K, dtype=F64)
+    prior = MemoryState(R, A @ A.mT + torch.eye(K, dtype=F64))
+    W, Z = torch.randn(num_items, K, dtype=F64), torch.randn(num_items, C, dtype=F64)
+    with mpmath.workdps(60):
+        U, w, r, z = (mpmath.matrix(part.tolist()) for part in (prior.cov, W, R, Z))
+        cov = w * U * w.T + noise_var * mpmath.eye(num_items)
+        delta = z - w * r
+        misfit = sum((delta.T * mpmath.lu_solve(cov, delta[:, c]))[c] for c in range(C))
+        log_det = C * mpmath.log(mpmath.det(cov)) + num_items * C * mpmath.log(2 * mpmath.pi)
+        truth = float(-(misfit + log_det) / 2)
+    assert log_evidence(prior, W, Z, noise_var=noise_var).item() == pytest.approx(truth, rel=1e-10)

@@ -31,6 +31,7 @@ from kanerva.linalg.products import (
     to_float64,
 )
 from kanerva.linalg.spectrum import (
+    eigenvalues,
     smallest_eigenvalue,
     split_leading_directions,
     square_root,
@@ -51,6 +52,7 @@ __all__ = [
     "broadcast_shapes",
     "cholesky",
     "concatenate_columns",
+    "eigenvalues",
     "is_capturing_graph",
     "is_differentiating",
     "is_positive_definite",

@@ -8,6 +8,11 @@ from kanerva.linalg.products import symmetrise
 from kanerva.linalg.values import is_transforming
 
 
+def eigenvalues(matrix: Tensor) -> Tensor:
+    """The eigenvalues of each symmetric matrix of a batch, in rising order."""
+    return torch.linalg.eigvalsh(matrix)
+
+
 def smallest_eigenvalue(matrix: Tensor) -> Tensor:
     """The smallest eigenvalue of each symmetric matrix of a batch."""
     return torch.linalg.eigvalsh(matrix)[..., 0]

@@ -11,8 +11,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.distributions import matrix_normal
 from kanerva.errors import KanervaError
-from kanerva.memory.covariance import FullCovariance
-from kanerva.memory.episode import Episode, check_episode_fits, checked_episode
+from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory, cov_factor
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
@@ -27,7 +26,7 @@ from kanerva.memory.tensor_checks import (
 from kanerva.memory.value_checks import (
     check_finite,
 )
-from kanerva.memory.write import innovation, write_episode
+from kanerva.memory.write import innovation, solve_statistics, sufficient_statistics
 
 
 def sample_memory(
@@ -195,23 +194,35 @@ def log_evidence(
 
 
 def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:
-    """The chain rule over blocks of at most K items: no system is larger than K x K."""
+    """No system is larger than K x K, and none loses digits when the noise is small."""
     batch = linalg.broadcast_shapes(
         state.batch_shape, episode.weights.shape[:-2], episode.codes.shape[:-2]
     )
-    # Other representations would approximate between blocks.
-    row_cov = FullCovariance(state.row_cov.dense())
-    state = MemoryState._unchecked(state._mean, row_cov, state.dtype)
-    total = state._mean.new_zeros(batch)
-    for block in episode.blocks(state.num_rows):
-        if block.num_items == 0:
-            continue
-        T, C = block.codes.shape[-2:]
-        Delta, _, _, L = innovation(state, block.to_float64())
-        total = total - 0.5 * (
-            linalg.solve_lower(L, Delta).square().sum((-2, -1))
-            + C * linalg.log_det(L)
-            + T * C * math.log(2 * math.pi)
-        )
-        state = write_episode(state, block, chunk=None)
-    return total
+    if episode.num_items == 0:
+        return state._mean.new_zeros(batch)
+    terms = _of_few_items if episode.num_items <= state.num_rows else _of_many_items
+    misfit, log_det = terms(state, episode)
+    T, C = episode.codes.shape[-2:]
+    return -0.5 * (misfit + C * log_det + T * C * math.log(2 * math.pi)).expand(batch)
+
+
+def _of_few_items(state: MemoryState, episode: Episode) -> tuple[Tensor, Tensor]:
+    """tr(Delta' Sigma_z^-1 Delta) and ln |Sigma_z| from the T x T system."""
+    Delta, _, _, L = innovation(state, episode.to_float64())
+    return linalg.solve_lower(L, Delta).square().sum((-2, -1)), linalg.log_det(L)
+
+
+def _of_many_items(state: MemoryState, episode: Episode) -> tuple[Tensor, Tensor]:
+    """The same from the K x K system of the statistics (matrix determinant lemma).
+
+    tr(Delta' Sigma_z^-1 Delta) is the smallest value of |Z - W M|^2 / sigma^2 plus the distance of
+    M from the prior. The posterior mean reaches it, so its rounding errors hardly matter.
+    """
+    L, X, V = solve_statistics(state, sufficient_statistics(episode))
+    mean = state._mean + X.mT @ V
+    misfit = linalg.solve_upper(L, V).square().sum((-2, -1))
+    for block in episode.blocks(BLOCK_SIZE):
+        W, Z, noise_var = block.to_float64()
+        error = linalg.subtract_product(Z, W, mean)
+        misfit = misfit + (error.square().sum(-1) / noise_var).sum(-1)
+    return misfit, linalg.log_det(L) + episode.noise_var.log().sum(-1)

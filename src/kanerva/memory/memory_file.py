@@ -8,6 +8,7 @@ from torch import Tensor
 
 from kanerva.checks import check_one_of, check_path
 from kanerva.errors import KanervaError
+from kanerva.linalg import is_transforming
 from kanerva.memory.covariance import (
     DiagonalCovariance,
     FullCovariance,
@@ -48,6 +49,13 @@ class MemoryFields(NamedTuple):
 def write_memory_file(path: str | Path, fields: MemoryFields) -> None:
     """Write a memory to a file, whole or not at all."""
     target = check_path("path", path)
+    if is_transforming():
+        raise KanervaError(
+            "memory",
+            expected="a memory outside of vmap, grad and other transforms",
+            got="one inside, which has no numbers yet",
+            fix="Return the memory from the function, and save what the transform gives back.",
+        )
     row_cov = fields.row_cov
     if type(row_cov) not in KINDS:
         raise KanervaError(

@@ -185,6 +185,6 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
 def _recall_var(state: MemoryState, weights: Tensor) -> Tensor:
     """w' U w, (..., T), in float64."""
     blocks = map(linalg.to_float64, weights.split(BLOCK_SIZE, dim=-2))
-    var = torch.cat([(state.row_cov.cross_cov(W) * W).sum(-1) for W in blocks], dim=-1)
+    var = torch.cat([(state.row_cov._cross_cov(W) * W).sum(-1) for W in blocks], dim=-1)
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     return var.expand(*batch, -1)  # episodes that share weights share a covariance

@@ -150,8 +150,9 @@ def why_impossible(
 ) -> str | None:
     """Why `count` items cannot have this evidence; None if they can, up to rounding errors.
 
-    The matrix [G H; H' S] of any items is positive semi-definite. So G is, and
-    tr H' (G + slack)^-1 H <= tr S. While a graph is captured there are no values to look at.
+    The matrix [G H; H' S] of any items is positive semi-definite, and its rank is at most their
+    number. So G is, a row of G that is zero is zero in H, and tr H' (G + slack)^-1 H <= tr S. While
+    a graph is captured there are no values to look at.
     """
     if linalg.is_capturing_graph(gram):
         return None
@@ -166,6 +167,14 @@ def why_impossible(
             left = _largest(part)
             if linalg.any_true(left > ROUNDING_TOLERANCE * K * scale):
                 return f"no items, but evidence of up to {linalg.numbers(left).max().item():.3g}"
+    if 0 < count < K:
+        surplus = linalg.eigenvalues(gram)[..., : K - count].amax(-1)
+        if linalg.any_true(surplus > slack):
+            return f"a rank of W' W above the number of items, {count}"
+    unused = gram.diagonal(dim1=-2, dim2=-1) == 0
+    unexplained = torch.where(unused[..., None], cross.abs(), 0).flatten(-2)
+    if C and linalg.any_true(unexplained.amax(-1) > ROUNDING_TOLERANCE * largest.cross):
+        return "codes in rows that no item has a weight on"
     if squares is None:
         return None
     rest = squares + ROUNDING_TOLERANCE * largest.squares

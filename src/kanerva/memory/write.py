@@ -129,7 +129,7 @@ def innovation(state: MemoryState, episode: Episode) -> Innovation:
     """Delta, Sigma_c and Sigma_z: eq:update-first and the line below it; `episode` in float64."""
     W, Z, noise_var = episode
     Delta = linalg.subtract_product(Z, W, state._mean)
-    Sigma_c = state.row_cov.cross_cov(W)
+    Sigma_c = state.row_cov._cross_cov(W)
     Sigma_z = linalg.add_diagonal_(Sigma_c @ W.mT, noise_var)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
     return Innovation(Delta, Sigma_c, Sigma_z, L)
@@ -170,15 +170,36 @@ def sum_of_squares(episode: Episode) -> Tensor:
     return (torch.cat(lengths, dim=-1) / episode.noise_var.detach()).sum(-1)
 
 
-def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:
-    """The posterior from sufficient statistics G = W' W / sigma^2 and H = W' Z / sigma^2.
+class StatisticsSolution(NamedTuple):
+    """The K x K system of sufficient statistics, solved: with U = F F', I + F' G F = L L'."""
 
-    With U = F F': U' = F (I + F' G F)^-1 F' and R' = R + U' (H - G R). The matrix in brackets has
-    no eigenvalue below 1, and U' = X' X is positive definite by construction.
+    factor: Tensor
+    """L, (..., K, K)."""
+    posterior_root: Tensor
+    """X = L^-1 F', (..., K, K): the posterior covariance is U' = X' X."""
+    whitened_update: Tensor
+    """V = X (H - G R), (..., K, C): the mean moves by X' V."""
+
+
+def solve_statistics(state: MemoryState, statistics: SufficientStatistics) -> StatisticsSolution:
+    """Solve for the posterior from G = W' W / sigma^2 and H = W' Z / sigma^2.
+
+    The matrix I + F' G F has no eigenvalue below 1.
     """
     G, H = statistics
     F = linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
     system = linalg.add_diagonal(F.mT @ G @ F, G.new_ones(G.shape[-1]))
-    X = linalg.solve_lower(linalg.cholesky(system, name="I + F' W' W F / noise"), F.mT)
-    mean = state._mean + X.mT @ (X @ (H - G @ state._mean))
-    return MemoryState._unchecked(mean, state.row_cov.posterior_from_gram(G, X), state.dtype)
+    L = linalg.cholesky(system, name="I + F' W' W F / noise")
+    X = linalg.solve_lower(L, F.mT)
+    return StatisticsSolution(L, X, X @ (H - G @ state._mean))
+
+
+def posterior_from_statistics(state: MemoryState, statistics: SufficientStatistics) -> MemoryState:
+    """The posterior from sufficient statistics G = W' W / sigma^2 and H = W' Z / sigma^2.
+
+    With U = F F': U' = F (I + F' G F)^-1 F' and R' = R + U' (H - G R). U' = X' X is positive
+    definite by construction.
+    """
+    _, X, V = solve_statistics(state, statistics)
+    row_cov = state.row_cov.posterior_from_gram(statistics.gram, X)
+    return MemoryState._unchecked(state._mean + X.mT @ V, row_cov, state.dtype)

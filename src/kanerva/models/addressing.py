@@ -56,7 +56,7 @@ class AddressTable(nn.Module):
 
 
 class LearnedAddressing(Addressing[State]):
-    """q(y|x) from a network (section 3.2).
+    """Addressing with a network that finds the address code of an image: q(y|x) of section 3.2.
 
     With a `table` the address is the weights w. Without one it is y itself, for a memory whose own
     controller turns y into weights (appendix D).

@@ -51,7 +51,7 @@ def load(name: str | Path, *, kind: type[ModelT], device: str | torch.device = "
 def load(
     name: str | Path, *, kind: type[Model] | None = None, device: str | torch.device = "cpu"
 ) -> Model:
-    """Load a trained model.
+    """Load a trained model: one of the package by its name, or one from a file.
 
     Args:
         name: a model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run
@@ -75,6 +75,13 @@ def load(
     """
     if kind is None:
         kind = VAE if str(name) == "omniglot-vae" else KanervaMachine
+    if not (isinstance(kind, type) and issubclass(kind, Model)):
+        raise KanervaError(
+            "kind",
+            expected="the class of a model",
+            got=repr(kind),
+            fix="Pass kind=kanerva.VAE, without quotes, or leave it out for a Kanerva Machine.",
+        )
     model, _ = load_with_card(name, device=device)
     if not isinstance(model, kind):
         raise KanervaError(

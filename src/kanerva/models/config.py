@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, get_args
 
-from kanerva.checks import check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 
 LikelihoodName = Literal["bernoulli", "gaussian"]
@@ -78,6 +78,10 @@ class LearnedAddressConfig(MemoryModelConfig):
     bottom_up: bool = True
     """Let q(z|x, y, M) correct what was read. Without it z comes from the memory alone."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class BayesianMemoryConfig(MemoryModelConfig):
@@ -93,7 +97,7 @@ class BayesianMemoryConfig(MemoryModelConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
-    """The Kanerva Machine. The defaults are the paper's sizes for Omniglot (section 4).
+    """The sizes and options of a Kanerva Machine, by default the paper's for Omniglot (section 4).
 
     Example:
         >>> from kanerva import ModelConfig

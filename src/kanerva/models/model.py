@@ -112,9 +112,10 @@ class Model(nn.Module, ABC):
     def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Importance weights of episodes: ln p(x, y, z | M) - ln q(y, z | x, M).
+        """Log importance weights ln p - ln q of samples from q: they estimate a likelihood.
 
-        The memory is written once. The reader draws y and z again for every weight.
+        These are ln p(x, z) - ln q(z | x) for a VAE, and ln p(x, y, z | M) - ln q(y, z | x, M)
+        with a memory. It is written once; the reader draws y and z again for every weight.
 
         Args:
             episodes: images (B, T, channels, H, W) between 0 and 1.

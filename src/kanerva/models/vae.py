@@ -14,7 +14,7 @@ from kanerva.models.model import Model, Noise, OnReading
 
 
 class VAE(Model):
-    """p(x|z) p(z) with z ~ N(0, I), and q(z|x) from the encoder alone.
+    """A variational autoencoder, the same model without a memory: p(x|z) p(z) and q(z|x).
 
     Args:
         config: its sizes; the defaults are those of the Kanerva Machine's coders.

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 class SparseReadResult(NamedTuple):
-    """What `SparseMemory.read` returns for cues (..., D).
+    """The bits that a sparse memory returned for cues (..., D), and the sums that decided them.
 
     Attributes:
         bits: (..., C), bool: one where a sum is positive.

@@ -11,7 +11,7 @@ MAX_BITS = 10_000_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """Three numbers that its theory needs: K addresses, D bits, and the radius tau of activation.
+    """The sizes of a sparse memory: K addresses, D bits, and the radius tau of activation.
 
     A cue activates all addresses within this Hamming distance (appendix B of the paper,
     app:review, where the radius is called tau).

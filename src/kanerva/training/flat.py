@@ -16,12 +16,12 @@ class FlatParameters:
             parameter.data = part.as_strided(parameter.shape, parameter.stride())
             start += parameter.numel()
 
-    def gradient(self, loss: Tensor, *, alone: bool) -> Tensor:
+    def gradient(self, loss: Tensor, *, is_single_process: bool) -> Tensor:
         """The gradient of `loss` as one vector, with zeros for parameters that have none.
 
-        A process that is not `alone` uses `backward`, where DistributedDataParallel takes part.
+        One process of several uses `backward`, where DistributedDataParallel takes part.
         """
-        if alone:
+        if is_single_process:
             parts = torch.autograd.grad(loss, self.parameters, allow_unused=True)
         else:
             for parameter in self.parameters:

@@ -40,7 +40,7 @@ AGREE_EVERY = 10
 
 
 class Run:
-    """One training in its folder.
+    """The training of one model, whose checkpoints and metrics are kept in a folder.
 
     Args:
         config: the experiment. Without a decision to compile, it is not compiled.

@@ -21,7 +21,6 @@ from kanerva.training.schedule import Schedule
 
 GENERATOR_BYTES = {"cpu": 5056, "cuda": 16}
 """How long the state of a random generator is on each kind of device."""
-METRICS = ("reconstruction", "kl_address", "kl_code", "gradient_norm", "skipped")
 
 
 class Progress(NamedTuple):
@@ -32,6 +31,7 @@ class Progress(NamedTuple):
     kl_code: float
     gradient_norm: float
     skipped: float
+    """The share of steps whose gradient was not finite and counted as zero."""
 
     @property
     def bound(self) -> float:
@@ -73,7 +73,7 @@ class TrainingStep:
         self.device = device
         self.flat = FlatParameters(list(model.parameters()))
         self.parallel = parallel
-        self.alone = parallel.world == 1
+        self.is_single_process = parallel.world == 1
         self.module: nn.Module = parallel.wrap(model)
         self.adam = Adam.of(self.flat.vector)
         self.damage, self.objective, self.finish = any_damage, objective, finish
@@ -83,9 +83,9 @@ class TrainingStep:
         self.schedule = Schedule.of(config, device)
         self.count = torch.zeros((), dtype=torch.float64, device=device)
         self.generator = torch.Generator(device).manual_seed(config.seed * 1009 + parallel.rank)
-        self.sums = torch.zeros(len(METRICS) + 1, device=device)
+        self.sums = torch.zeros(len(Progress._fields) + 1, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.use_graph = device.type == "cuda" and self.alone
+        self.use_graph = device.type == "cuda" and self.is_single_process
         self.stream = torch.cuda.Stream(device) if own_stream and device.type == "cuda" else None
         self.num_damaged = int(config.damaged * config.batch)
 
@@ -228,7 +228,7 @@ class TrainingStep:
             cues = self.damage(whole, DamageNoise.draw(whole, self.generator))
         now = (self.schedule, self.count)
         loss, terms = self.objective(self.module, images, noise, cues, *now)
-        gradient = self.flat.gradient(loss, alone=self.alone)
+        gradient = self.flat.gradient(loss, is_single_process=self.is_single_process)
         self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
 
     # -- CUDA ------------------------------------------------------------------------------------

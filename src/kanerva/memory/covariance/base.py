@@ -13,11 +13,20 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from kanerva.memory.tensor_checks import (
+    broadcast_batches,
+    check_float_tensor,
+    check_same_dtype_and_device,
+    check_size,
+)
+
 
 class RowCovariance(ABC):
     """The covariance U between the K rows of a memory (section 3.1), in some representation.
 
-    This is the interface; use `FullCovariance`, `DiagonalCovariance` or `LowRankCovariance`.
+    This is the interface; use `FullCovariance`, `DiagonalCovariance` or `LowRankCovariance`. The
+    methods that `condition` and `Evidence` build on (`posterior_from_items`, `posterior_from_gram`,
+    `expand_batch`, `repeat_for_columns`, `map_tensors`) do not check what they are given.
 
     Example:
         >>> import torch
@@ -58,11 +67,10 @@ class RowCovariance(ABC):
         """The row covariance U as a full matrix (..., K, K).
 
         Returns:
-            U, (..., K, K).
+            U, (..., K, K). It may be the covariance's own tensor: copy it before you change it.
 
         """
 
-    @abstractmethod
     def cross_cov(self, weights: Tensor) -> Tensor:
         """The covariance Sigma_c = W U between items and rows (section 3.3).
 
@@ -80,6 +88,15 @@ class RowCovariance(ABC):
             tensor([[3., 8.]])
 
         """
+        check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
+        check_size("weights", weights, -1, self.num_rows, "the rows K of the covariance")
+        check_same_dtype_and_device(covariance=self._tensors[0], weights=weights)
+        broadcast_batches(covariance=self.batch_shape, weights=weights.shape[:-2])
+        return self._cross_cov(weights)
+
+    @abstractmethod
+    def _cross_cov(self, weights: Tensor) -> Tensor:
+        """W U for checked weights."""
 
     @abstractmethod
     def posterior_from_items(

@@ -57,7 +57,7 @@ class DiagonalCovariance(RowCovariance):
     def dense(self) -> Tensor:
         return torch.diag_embed(self.variances)
 
-    def cross_cov(self, weights: Tensor) -> Tensor:
+    def _cross_cov(self, weights: Tensor) -> Tensor:
         return weights * self.variances[..., None, :]
 
     def posterior_from_items(

@@ -55,7 +55,7 @@ class FullCovariance(RowCovariance):
     def dense(self) -> Tensor:
         return self.matrix
 
-    def cross_cov(self, weights: Tensor) -> Tensor:
+    def _cross_cov(self, weights: Tensor) -> Tensor:
         return weights @ self.matrix
 
     def posterior_from_items(

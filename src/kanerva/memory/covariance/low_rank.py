@@ -75,7 +75,7 @@ class LowRankCovariance(RowCovariance):
         root = self._reduction_root()
         return diagonal - root.mT @ root
 
-    def cross_cov(self, weights: Tensor) -> Tensor:
+    def _cross_cov(self, weights: Tensor) -> Tensor:
         scaled = weights * self.variances[..., None, :]
         if self.factor is None:
             return scaled
