@@ -171,7 +171,7 @@ def durable_writes(folder: Path, *, num_writes: int = 300) -> Report:
     }
 
 
-def two_processes(folder: Path, *, num_items: int = 60_000) -> Report:
+def two_processes(folder: Path, *, num_items: int = 200_000) -> Report:
     """Two processes on two cores against one with one thread."""
     seconds = {}
     states = set()

@@ -185,7 +185,7 @@ def _faiss_methods(vectors: np.ndarray) -> list[tuple[str, Callable, float]]:
         return []
     faiss.omp_set_num_threads(1)
     methods = []
-    for num_parts in (384, 192, 96, 48):
+    for num_parts in (192, 96, 48):
         index = faiss.IndexPQ(SIZE, num_parts, 8, faiss.METRIC_INNER_PRODUCT)
         index.train(vectors)
         index.add(vectors)

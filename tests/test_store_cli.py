@@ -79,8 +79,9 @@ def test_vectors(call):
     assert "wrote 30 items" in call("memory write m/a x.npy")
     assert "in memory" in call("memory read m/a x.npy")
     read = as_json(call("memory read m/a new.npy --out answers.npy --json"))
-    assert not any(one["known"] for one in read["read"])
-    assert np.isnan(np.load("answers.npy")).all()
+    known = [one["known"] for one in read["read"]]
+    assert sum(known) <= 2  # vectors of 24 numbers
+    assert (~np.isnan(np.load("answers.npy")).any(1)).tolist() == known
     call("memory write m/b new.npy")
     assert as_json(call("memory merge m/a m/b --out m/both --json"))["num_items"] == 60
     call("memory export m/a --out a.safetensors")

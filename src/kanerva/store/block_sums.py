@@ -17,6 +17,8 @@ from kanerva.store.item_rows import COLUMNS, RowFormat, Rows
 
 EPOCHS_KEPT = 60
 """Without a ledger, what has faded for so many half-lives is dropped: 2^-60 of it is left."""
+LOOKS = 8
+"""How often to count the waiting rows of a block until they are as large as its sums."""
 SumsOfBlock = dict[int, ExactSums]
 """The sums of each half-life in which something was written; 0 is the only one without fading."""
 
@@ -43,6 +45,7 @@ class BlockSums:
         self.format = RowFormat.of(grid, num_rows, code_size)
         self.block_bytes = len(self.new_sums().to_bytes())
         self._cache: dict[int, _Cached] = {}
+        self._since_looked: dict[int, int] = {}
 
     def new_sums(self) -> ExactSums:
         """The sums of no items."""
@@ -74,10 +77,21 @@ class BlockSums:
                     self.save(connection, block, newest_epoch=newest_epoch)
         if not direct.all():
             self.format.insert(connection, rows.select(~direct) if direct.any() else rows)
+        if not self._may_be_due(rows.blocks[~direct].tolist()):
+            return
         for block in sorted(set(rows.blocks[~direct].tolist())):
+            self._since_looked[block] = 0
             if self._pending_bytes(connection, block) >= self.block_bytes:
                 self.load(connection, block)
                 self.save(connection, block, newest_epoch=newest_epoch)
+
+    def _may_be_due(self, blocks: list[int]) -> bool:
+        """Whether enough was written since the last look at how many rows wait in these blocks."""
+        touched = set(blocks)
+        first = not touched <= self._since_looked.keys()
+        for block in blocks:
+            self._since_looked[block] = self._since_looked.get(block, 0) + self.format.row_bytes
+        return first or any(LOOKS * self._since_looked[one] >= self.block_bytes for one in touched)
 
     def add(self, sums: SumsOfBlock, rows: Rows, *, sign: int = 1) -> None:
         """Add rows of one block to its sums, or subtract them."""

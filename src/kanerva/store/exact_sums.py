@@ -92,7 +92,8 @@ def _rounded(argument: str, values: Floats, exponent: int, bits: int) -> Integer
             got=what,
             fix="Scale them, or create a memory for larger ones: plan_vectors(..., largest=...).",
         )
-    return np.rint(np.ldexp(values, -exponent)).astype(np.int64)
+    steps = values * math.ldexp(1, -exponent)  # exact: a power of two
+    return np.rint(steps, out=steps).astype(np.int64)
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ Sums are exact, so the result is the memory that one process would have made, bi
 
 import time as clock
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -14,13 +15,15 @@ from kanerva.errors import KanervaError
 from kanerva.memory import Evidence
 from kanerva.store.batches import ItemSource, batches_of, total_of
 from kanerva.store.block_sums import SumsOfBlock
-from kanerva.store.exact_sums import ExactSums, carry
-from kanerva.store.item_rows import Facts
+from kanerva.store.exact_sums import ExactSums, RoundedItems, carry
+from kanerva.store.item_rows import Facts, Rows, joined
 from kanerva.store.memory_config import checked_time
 from kanerva.store.memory_store import MemoryStore
 from kanerva.store.stored_memory import StoredMemory
 from kanerva.store.writing import rounded_rows
 
+ROWS_AT_ONCE = 16_384
+"""Rows that are collected before they are added to the sums."""
 SQUARE_PARTS, PART_BITS = 6, 40
 """The sum of squares travels in parts, so that many processes can add them in 64 bits."""
 
@@ -110,16 +113,31 @@ def write_together(
             fix="Let each process write a memory of its own, and merge them: store.merge.",
         )
     when = _shared_number(checked_time(time, clock.time()))
+    epoch = memory.config.epoch_of(when)
     blocks: dict[int, SumsOfBlock] = {}
+    waiting: list[Rows] = []
     with progress_bar("writing", total=total_of(items), show=show_progress) as advance:
         for batch in batches_of(items, values):
             encoded = memory.coder.encode(batch.items, batch.values)
             facts = [Facts(None, when, None, None)] * len(encoded.blocks)
-            rows = rounded_rows(memory, encoded, facts, when)
-            for block in set(rows.blocks.tolist()):
-                memory.sums.add(blocks.setdefault(block, {}), rows.select(rows.blocks == block))
+            waiting.append(rounded_rows(memory, encoded, facts, when))
+            if sum(map(len, waiting)) >= ROWS_AT_ONCE:
+                _add_all(memory, blocks, joined(waiting), epoch)
+                waiting = []
             advance(len(facts))
-    return _merge_all(memory, blocks, memory.config.epoch_of(when))
+    if waiting:
+        _add_all(memory, blocks, joined(waiting), epoch)
+    return _merge_all(memory, blocks, epoch)
+
+
+def _add_all(memory: StoredMemory, blocks: dict[int, SumsOfBlock], rows: Rows, epoch: int) -> None:
+    """Add rows to the sums of their blocks, in large parts: small ones cost more than they do."""
+    order = np.argsort(rows.blocks, kind="stable")
+    numbers, starts = np.unique(rows.blocks[order], return_index=True)
+    for number, chosen in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        sums = blocks.setdefault(number, {}).setdefault(epoch, memory.sums.new_sums())
+        items = RoundedItems(rows.items.weights[chosen], rows.items.codes[chosen])
+        sums.add(items, memory.config.grid)
 
 
 def _merge_all(memory: StoredMemory, blocks: dict[int, SumsOfBlock], epoch: int) -> str:

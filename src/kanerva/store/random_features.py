@@ -71,8 +71,8 @@ class RandomFeatures:
         object.__setattr__(self, "anchors", anchors / np.linalg.norm(anchors, axis=0))
 
     def weights(self, vectors: Floats) -> Floats:
-        """Weights (T, K) of vectors (T, D)."""
-        angles = unit_length(vectors) @ self.frequencies
+        """Weights (T, K) of vectors (T, D) of length 1."""
+        angles = vectors @ self.frequencies
         angles += self.phases
         return math.sqrt(2 / self.num_rows) * np.cos(angles, out=angles)
 
@@ -89,7 +89,7 @@ class RandomFeatures:
         """The blocks whose anchors are nearest, (T, num_probes), the nearest first."""
         if self.num_blocks == 1:
             return np.zeros((len(vectors), 1), np.int64)
-        scores = unit_length(vectors) @ self.anchors
+        scores = vectors @ self.anchors
         if num_probes == 1:
             return scores.argmax(1)[:, None]
         best = np.argpartition(-scores, num_probes - 1, axis=1)[:, :num_probes]

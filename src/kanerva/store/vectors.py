@@ -63,8 +63,9 @@ class VectorCoder(ItemCoder):
                 got=f"{len(values)} values",
                 fix="Create a memory of keys and values: plan_vectors(..., value_size=...).",
             )
+        directions = unit_length(vectors)
         return EncodedItems(
-            self.features.blocks(vectors)[:, 0], self.features.weights(vectors), codes
+            self.features.blocks(directions)[:, 0], self.features.weights(directions), codes
         )
 
     def read(
@@ -84,8 +85,9 @@ class VectorCoder(ItemCoder):
                 fix="Leave num_readings out.",
             )
         vectors = checked_vectors("cues", cues, self.plan.size) - self.centre
-        weights = self.features.weights(vectors)
-        probes = self.features.blocks(vectors, self.plan.num_probes)
+        directions = unit_length(vectors)
+        weights = self.features.weights(directions)
+        probes = self.features.blocks(directions, self.plan.num_probes)
         log_odds = np.full(probes.shape, -np.inf)
         codes = np.zeros((*probes.shape, self.code_size))
         for number in np.unique(probes).tolist():

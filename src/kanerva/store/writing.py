@@ -50,7 +50,8 @@ class ItemFacts:
             next_of(facts, count, argument) for argument, facts in self.given.items()
         )
         if self.given["ids"] is None and self.ledger:
-            ids = [secrets.token_hex(8) for _ in range(count)]
+            drawn = secrets.token_hex(8 * count)
+            ids = [drawn[start : start + 16] for start in range(0, len(drawn), 16)]
         for argument, values, kinds in (
             ("ids", ids if self.ledger else [], str),
             ("labels", labels, str | None),
@@ -82,7 +83,9 @@ def write_batch(
     keep = np.ones(len(encoded.blocks), bool)
     if skip_below is not None:
         keep = novelty_of(memory, encoded, now=time, at_least=skip_below) >= skip_below
-    rows = rounded_rows(memory, encoded, own_facts, time).select(keep)
+    rows = rounded_rows(memory, encoded, own_facts, time)
+    if not keep.all():
+        rows = rows.select(keep)
     if len(rows):
         memory.append(rows)
     ids = [one.id for one in rows.facts if one.id is not None]
@@ -95,8 +98,10 @@ def rounded_rows(
 ) -> Rows:
     """Items as they are written: rounded to the memory's steps."""
     config = memory.config
-    scale = config.scale_at(time)
-    items = config.grid.rounded(scale * encoded.weights, scale * encoded.codes)
+    scale, weights, codes = config.scale_at(time), encoded.weights, encoded.codes
+    if scale != 1:
+        weights, codes = scale * weights, scale * codes
+    items = config.grid.rounded(weights, codes)
     epochs = np.full(len(facts), config.epoch_of(time), np.int64)
     return Rows(facts, encoded.blocks, epochs, items)
 
