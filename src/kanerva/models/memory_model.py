@@ -287,8 +287,7 @@ class MemoryModel(Model, Generic[State]):
 
         memory, addressing = self.memory_module, self.addressing
         items, C = images.shape[:-3], self.config.code_size
-        on_images = self.config.noisy_input == "image"
-        noisy = images.shape[-3:] if on_images else (2 * C,)
+        noisy = images.shape[-3:] if self.config.noisy_input == "image" else (2 * C,)
         return Noise(
             code=randn(*items, C),
             written_code=randn(*items, C),
