@@ -41,8 +41,12 @@ def check_bound_inputs(
     if address_code_size is not None:
         _check_noise("noise.written_code", noise.written_code, (*items, code_size))
         _check_noise("noise.address", noise.address, (2, *items, address_code_size))
+        on_images = (
+            isinstance(noise.embedding, Tensor) and noise.embedding.dim() == images.dim() + 1
+        )
+        noisy = tuple(images.shape[-3:]) if on_images else (2 * code_size,)
         if noise.embedding is not None:
-            _check_noise("noise.embedding", noise.embedding, (2, *items, 2 * code_size))
+            _check_noise("noise.embedding", noise.embedding, (2, *items, *noisy))
     if cues is not None:
         _check_cues(images, cues)
 
