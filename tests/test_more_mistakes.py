@@ -23,7 +23,7 @@ K, C = 4, 2
     [
         FullCovariance(torch.eye(K)),
         DiagonalCovariance(torch.ones(K)),
-        LowRankCovariance(torch.ones(K), torch.zeros(K, 1)),
+        LowRankCovariance(torch.ones(K), 1),
     ],
     ids=lambda row_cov: type(row_cov).__name__,
 )
@@ -58,7 +58,7 @@ def test_forgetting_another_item_is_seen_by_the_rank():
     weights, codes = torch.randn(3, K), torch.zeros(3, C)
     other = Evidence.of(0.1 * torch.randn(1, K), codes[:1])
     with pytest.raises(KanervaError):
-        Evidence.of(weights, codes) - other
+        _ = Evidence.of(weights, codes) - other
 
 
 @pytest.mark.parametrize("kind", ["VAE", 3, int])
