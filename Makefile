@@ -6,7 +6,7 @@ READY := .venv/ready
 DEV_READY := .venv/dev-ready
 CODE := src tests experiments examples docs
 
-.PHONY: demo test check format docs bench clean
+.PHONY: demo test check format docs bench accept clean
 
 demo: $(READY)
 	$(BIN)/kanerva demo
@@ -31,6 +31,11 @@ docs: $(DEV_READY)
 
 bench: $(READY)
 	$(BIN)/kanerva bench
+
+# Long measurements of what the store promises; they take about ten minutes.
+accept: $(DEV_READY)
+	$(BIN)/python experiments/store_acceptance.py
+	$(BIN)/python experiments/store_recall.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis runs site

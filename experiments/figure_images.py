@@ -1,15 +1,17 @@
 """Images for the figures: reconstructions, repairs, samples and interpolations of trained models.
 
     python experiments/figure_images.py results/figure_images.json \
-        [--cifar RUN --cifar-vae RUN] [--data-folder data]
+        [--paper MODEL --paper-vae MODEL] [--cifar MODEL --cifar-vae MODEL] [--data-folder data]
 
 `kanerva figures` draws them from that file. This is the only part of the figures that needs models
-and data.
+and data. Data sets whose models are not named keep the images that the file has.
 """
 
 import argparse
 import json
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +27,10 @@ READINGS = (0, 2, 4, 6, 8)
 NUM_IMAGES = 8
 """Images in a row."""
 EPISODE_LENGTH = 32
+ALGORITHM_1: dict[str, Any] = (
+    {"keep_cue": False} if "keep_cue" in signature(KanervaMachine.read).parameters else {}
+)
+"""Reading as the paper's algorithm 1 has it, whatever the default of `read` is."""
 
 
 def main() -> None:
@@ -32,19 +38,24 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--data-folder", type=Path, default=None)
+    parser.add_argument("--paper", type=Path, default=None)
+    parser.add_argument("--paper-vae", type=Path, default=None)
     parser.add_argument("--cifar", type=Path, default=None)
     parser.add_argument("--cifar-vae", type=Path, default=None)
     options = parser.parse_args()
-    models = {"omniglot": ("omniglot", "omniglot-vae")}
+    models = {"omniglot": ("omniglot", "omniglot", "omniglot-vae")}
+    if options.paper and options.paper_vae:
+        models["omniglot-paper"] = ("omniglot", str(options.paper), str(options.paper_vae))
     if options.cifar and options.cifar_vae:
-        models["cifar10"] = (str(options.cifar), str(options.cifar_vae))
-    images = {
+        models["cifar10"] = ("cifar10", str(options.cifar), str(options.cifar_vae))
+    images = json.loads(options.out.read_text()) if options.out.exists() else {}
+    images |= {
         name: figure_images(
             load(machine),
             load(vae, kind=VAE),
-            load_dataset(name, "test", data_folder=options.data_folder),
+            load_dataset(data_set, "test", data_folder=options.data_folder),
         )
-        for name, (machine, vae) in models.items()
+        for name, (data_set, machine, vae) in models.items()
     }
     options.out.write_text(json.dumps(images))
 
@@ -55,9 +66,9 @@ def figure_images(machine: KanervaMachine, vae: VAE, test: Dataset) -> dict[str,
     sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH)
     images = sampler.sample(1, generator=generator)[0]
     memory = machine.write(images)
-    read = machine.read(images, memory, num_readings=1)
+    read = machine.read(images, memory, num_readings=1, **ALGORITHM_1)
     cues = damage(images, "block12", generator=generator)
-    repaired = machine.read(cues, memory, num_readings=3)
+    repaired = machine.read(cues, memory, num_readings=3, **ALGORITHM_1)
     lines = [machine.interpolate(images[2 * k], images[2 * k + 1], memory) for k in range(4)]
     fed_back: dict[int, Tensor] = {}
     vae.generate(NUM_IMAGES, num_readings=10, generator=generator, on_reading=fed_back.__setitem__)
@@ -77,9 +88,11 @@ def figure_images(machine: KanervaMachine, vae: VAE, test: Dataset) -> dict[str,
             },
         },
         "samples": {
-            str(num_classes): sample_images(machine, test, num_classes, generator)
-            for num_classes in (2, 4, min(12, len(test.class_names)))
-        },
+            str(num_classes): sample_images(machine, test, 12, num_classes, generator)
+            for num_classes in (2, 4, 12)
+            if num_classes <= len(test.class_names)
+        }
+        | {"24": sample_images(machine, test, 24, None, generator)},
         "vae": {
             f"reading {number}": images_to_json(fed_back[number]) for number in (*READINGS, 10)
         },
@@ -88,20 +101,20 @@ def figure_images(machine: KanervaMachine, vae: VAE, test: Dataset) -> dict[str,
 
 
 def sample_images(
-    machine: KanervaMachine, test: Dataset, num_classes: int, generator: torch.Generator
+    machine: KanervaMachine,
+    test: Dataset,
+    num_items: int,
+    num_classes: int | None,
+    generator: torch.Generator,
 ) -> dict[str, ImageJson]:
-    """An episode of few classes, and what is generated after it was written."""
-    sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH, num_classes=num_classes)
-    images, labels = (part[0] for part in sampler.sample_labelled(1, generator=generator))
+    """An episode of few classes, or of any, and what is generated after it was written."""
+    sampler = EpisodeSampler(test, num_items=num_items, num_classes=num_classes)
+    images = sampler.sample(1, generator=generator)[0]
     steps: dict[int, Tensor] = {}
     memory = machine.write(images)
     machine.generate(memory, NUM_IMAGES, generator=generator, on_reading=steps.__setitem__)
-    # One image of each class first, then the others.
-    firsts = torch.cat([torch.where(labels == label)[0][:1] for label in labels.unique()])
-    others = torch.tensor([item for item in range(EPISODE_LENGTH) if item not in firsts.tolist()])
-    shown = images[torch.cat([firsts, others])[:NUM_IMAGES]]
     return {
-        "written": images_to_json(shown),
+        "written": images_to_json(images),
         **{f"reading {number}": images_to_json(steps[number]) for number in READINGS},
     }
 
@@ -110,7 +123,7 @@ def rows_used(machine: KanervaMachine, test: Dataset) -> dict[str, float]:
     """Effective number of rows in a reading: (sum w^2)^2 / sum w^4, over 50 episodes."""
     generator = torch.Generator().manual_seed(2)
     images = EpisodeSampler(test, num_items=EPISODE_LENGTH).sample(50, generator=generator)
-    read = machine.read(images, machine.write(images), num_readings=1)
+    read = machine.read(images, machine.write(images), num_readings=1, **ALGORITHM_1)
     squares = read.weights.square().double()
     used = (squares.sum(-1).square() / squares.square().sum(-1)).mean(-1)
     return {"rows_used": used.mean().item(), "rows_used_stderr": used.std().item() / 50**0.5}

@@ -24,14 +24,16 @@ def test_list(tmp_path, capsys):
     list_data(data_folder=tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert str(tmp_path) in lines[0]
-    assert "omniglot        missing: kanerva data fetch omniglot" in lines[1]
-    assert f"there: {tmp_path / 'chardata.mat'}" in lines[2]
-    assert "glyphs          there: needs no files" in lines[4]
+    assert "omniglot           missing: kanerva data fetch omniglot" in lines[1]
+    assert "omniglot-alphabets missing: kanerva data fetch omniglot-alphabets" in lines[2]
+    assert f"there: {tmp_path / 'chardata.mat'}" in lines[3]
+    assert "glyphs             there: needs no files" in lines[5]
     list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["data_folder"] == str(tmp_path)
     assert {name: entry["present"] for name, entry in report["datasets"].items()} == {
         "omniglot": False,
+        "omniglot-alphabets": False,
         "omniglot-burda": True,
         "cifar10": False,
         "glyphs": True,

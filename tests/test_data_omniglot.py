@@ -81,6 +81,27 @@ def test_omniglot(data, small_omniglot):
     assert len(train.images.unique()) > 2
 
 
+def test_omniglot_by_alphabets(data, small_omniglot, monkeypatch):
+    """The same drawings, but no alphabet is on two sides."""
+    monkeypatch.setattr(omniglot, "VALID_ALPHABETS", 2)
+    write_omniglot(data, small_omniglot)
+    by_drawer, parts = load_all("omniglot"), load_all("omniglot-alphabets")
+    assert [len(part) for part in parts.values()] == [40, 40, 80, 40]
+    names = by_drawer["train"].class_names
+    found = {}
+    for split, part in parts.items():
+        assert part.class_names == names
+        assert part.drawers is not None
+        assert sorted(part.drawers.unique().tolist()) == list(range(1, 21))
+        found[split] = {names[label].split("/")[0] for label in part.labels.tolist()}
+    assert found["fit"] == {"Greek"}
+    assert found["valid"] == {"Latin"}
+    assert found["test"] == {"Keble", "Tibetan"}
+    every = [torch.cat([data["train"].images, data["test"].images]) for data in (by_drawer, parts)]
+    sums = [images.flatten(1).double() @ torch.arange(784.0).double() for images in every]
+    torch.testing.assert_close(*(one.sort().values for one in sums))
+
+
 def test_omniglot_zipped_and_unpacked_are_the_same(data, tmp_path, small_omniglot):
     write_omniglot(data, small_omniglot)
     unpacked = tmp_path / "unpacked"

@@ -234,7 +234,8 @@ def test_new_glyphs():
 
 
 def test_the_names():
-    assert DATASETS == ("omniglot", "omniglot-burda", "cifar10", "glyphs")
+    names = ("omniglot", "omniglot-alphabets", "omniglot-burda", "cifar10", "glyphs")
+    assert names == DATASETS
 
 
 def test_dark_ink_on_a_light_background_is_ink(tmp_path):

@@ -1,5 +1,6 @@
 """The scripts in examples/ run, do what they say, and are short enough to copy."""
 
+import json
 import re
 import runpy
 import sys
@@ -83,3 +84,17 @@ def test_inside_a_network(run: Run):
     errors = [numbers(line)[0] for line in run("inside_a_network.py").splitlines()]
     assert errors[0] > 1
     assert errors[-1] < 0.4
+
+
+def test_shared_store(run: Run):
+    printed = run("shared_store.py", "memories", "--num", "800").splitlines()
+    assert printed[0] == "vectors in memory: 800"
+    known, unknown = (float(line.split()[-1].rstrip("%")) for line in printed[1:3])
+    assert known > 95
+    assert unknown < 2
+    assert printed[3] == "strongest contribution: document-1-0"
+    receipt = json.loads(printed[4])
+    assert receipt["ids"] == ["document-1-0"]
+    assert receipt["distance"] == 0
+    assert receipt["purged"]
+    assert printed[5] == "in memory after deletion: False"

@@ -50,7 +50,10 @@ def test_figures_can_read_the_images(models, glyphs, tmp_path):
         "reading 2",
         "reading 3",
     ]
-    assert len(results.image_rows("glyphs", "samples", "12")) == 6
+    for key, count in (("2", 12), ("4", 12), ("12", 12), ("24", 24)):
+        rows = results.image_rows("glyphs", "samples", key)
+        assert len(rows) == 6
+        assert len(rows["written"]) == count
     assert len(results.image_rows("glyphs", "line")) == 4
     assert len(results.image_rows("glyphs", "vae")) == 6
 

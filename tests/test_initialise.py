@@ -4,8 +4,9 @@ import torch
 from torch import nn
 
 from kanerva import VAE, KanervaMachine
-from kanerva.models.config import ModelConfig, VAEConfig
-from kanerva.models.initialise import initialise_model, whiten
+from kanerva.models.build import build_model
+from kanerva.models.config import DNCConfig, ModelConfig, VAEConfig
+from kanerva.models.initialise import draw_truncated, initialise_model, whiten
 
 SIZES = ModelConfig(
     num_filters=8, code_size=20, num_rows=16, key_size=10, address_code_size=4, hidden_size=100
@@ -74,3 +75,32 @@ def test_decoder_draws_the_image_before_any_training():
     assert abs(likeness()) < 0.05
     initialise_model(vae, some)
     assert likeness() > 0.1
+
+
+def test_truncated_weights_keep_within_two_deviations_of_their_fan_in():
+    torch.manual_seed(0)
+    model = build_model(ModelConfig(num_filters=8, code_size=20, prior_std=1.0))
+    draw_truncated(model)
+    kinds = (nn.Linear, nn.Conv2d, nn.ConvTranspose2d)
+    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, kinds)}
+    assert len(layers) > 15
+    for name, layer in layers.items():
+        assert layer.bias is not None
+        weight, bias = layer.weight.detach(), layer.bias.detach()
+        # Of 16 taps with stride 2, an output pixel sees 4.
+        taps = 8 * 4 if isinstance(layer, nn.ConvTranspose2d) else weight[0].numel()
+        limit = 2 / taps**0.5
+        assert weight.abs().max() <= limit, name
+        # A normal distribution that is cut at two deviations has 0.88 of its deviation left.
+        assert abs(weight.std() / (0.88 * limit / 2) - 1) < 0.25, name
+        assert (bias == 0).all()
+    prior = model.get_parameter("access.memory.prior_mean").detach()
+    assert abs(prior.std() - 1) < 0.05
+
+
+def test_a_truncated_start_leaves_the_map_from_a_memory_to_codes():
+    model = build_model(DNCConfig(num_filters=4, code_size=6, num_rows=4, hidden_size=5))
+    draw_truncated(model)
+    torch.testing.assert_close(
+        model.get_parameter("access.memory.read_out.weight").data, torch.eye(6)
+    )

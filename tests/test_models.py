@@ -166,6 +166,61 @@ def test_writing_and_reading_draw_independent_addresses():
     assert model.eval().draw_noise(episodes()).embedding is None
 
 
+def test_a_direct_network_gives_the_mean_itself():
+    """And a correction what is added to the mean of p(z|y, M): the same network, another mean."""
+    direct, correction = (small(code_posterior=form).eval() for form in ("direct", "correction"))
+    network = direct.access.code_net
+    assert network is not None
+    with torch.no_grad():
+        for parameter in network[-1].parameters():
+            parameter.normal_()
+    correction.load_state_dict(direct.state_dict())
+    images = episodes()
+    embeddings = direct.coder.encode(images)
+    state = direct.prior_memory()
+    address = torch.randn(*images.shape[:2], direct.config.num_rows)
+    one, other = (
+        model.access.read(embeddings, address, state, None) for model in (direct, correction)
+    )
+    given = network(torch.cat([embeddings, one.prior.mean], dim=-1))
+    torch.testing.assert_close(one.distribution.mean, given.chunk(2, dim=-1)[0])
+    torch.testing.assert_close(other.distribution.mean - other.prior.mean, one.distribution.mean)
+    expected = kl_divergence(
+        Normal(one.distribution.mean, (one.log_var / 2).exp()), Normal(one.prior.mean, 1.0)
+    ).sum(-1)
+    torch.testing.assert_close(one.kl, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_a_direct_network_needs_the_bottom_up_stream():
+    with pytest.raises(KanervaError, match="code_posterior"):
+        small(code_posterior="direct", bottom_up=False)
+
+
+def test_noise_on_images_reaches_the_addresses_alone():
+    """Codes are written and corrected from clean images; with no noise nothing changes."""
+    model = small(noisy_input="image").train()
+    images = episodes()
+    noise = model.draw_noise(images, generator=torch.Generator().manual_seed(1))
+    assert noise.embedding is not None
+    assert noise.embedding.shape == (2, *images.shape)
+    asked_by: list[torch.Tensor] = []
+    write = model.access.write_then_address
+
+    def spy(embeddings, addressed_by, prior, noise):
+        torch.testing.assert_close(embeddings, model.coder.encode(images))
+        asked_by.append(addressed_by)
+        return write(embeddings, addressed_by, prior, noise)
+
+    model.access.write_then_address = spy
+    cues = 1 - images[:1]
+    model(images, noise, cues)
+    noisy = images + 0.2 * noise.embedding
+    noisy[1, :1] += cues - images[:1]
+    torch.testing.assert_close(asked_by[0], model.coder.encode(noisy), rtol=1e-4, atol=1e-5)
+    still = model(images, noise._replace(embedding=torch.zeros_like(noise.embedding)))
+    torch.testing.assert_close(still.total, model(images, noise._replace(embedding=None)).total)
+
+
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("reading", ["mean", "sample", "distribution"])
 @pytest.mark.parametrize("writing", ["sample", "distribution"])

@@ -23,7 +23,7 @@ K, C = 4, 2
     [
         FullCovariance(torch.eye(K)),
         DiagonalCovariance(torch.ones(K)),
-        LowRankCovariance(torch.ones(K), 1),
+        LowRankCovariance(torch.ones(K), rank=1),
     ],
     ids=lambda row_cov: type(row_cov).__name__,
 )

@@ -181,6 +181,10 @@ CHECKS = {
     "model.hidden_size": Check(to(7), shapes),
     "model.bottom_up": Check(lambda now: not now, shapes),
     "model.input_noise": Check(to(0.5), after_two_steps),
+    "model.noisy_input": Check(to("image"), after_two_steps),
+    # Without the bottom-up stream there is no q(z|x, y, M) to give a form to.
+    "model.code_posterior": Check(to("direct"), after_two_steps, {"model.bottom_up": True}),
+    "model.prior_std": Check(lambda now: 2 + now, after_two_steps),
     "model.noise_var": Check(to(0.5), after_two_steps),
     "model.covariance": Check(to("diagonal"), after_two_steps),
     # With a full covariance the posterior is the same for every chunk.
@@ -192,11 +196,14 @@ CHECKS = {
     "data.binarisation": Check(to("stochastic"), loaded_images, ON_GLYPHS),
     "data.split": Check(to("fit"), loaded_images, ON_GLYPHS),
     "data.monitor": Check(to("valid"), loaded_images, ON_GLYPHS),
+    "training.start": Check(
+        lambda now: "truncated" if now == "components" else "components", after_two_steps
+    ),
     "training.steps": Check(to(8), schedule),
     "training.batch": Check(to(6), after_two_steps),
     "training.lr": Check(to(1e-2), after_two_steps),
     "training.warmup": Check(to(1), schedule),
-    "training.decay": Check(to(0.25), schedule),
+    "training.decay": Check(to(0.75), schedule),
     "training.kl_warmup": Check(to(2), schedule),
     # Entries of a gradient are clipped from step 100 on.
     "training.clip": Check(to(0.01), after_a_late_step, {"training.steps": 1000}),

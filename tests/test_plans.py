@@ -187,8 +187,15 @@ def test_the_best_settings_have_the_lowest_mean():
 # -- results -------------------------------------------------------------------------------------
 
 
+RECORDED = (
+    *("cifar10", "compare", "covariance", "dynamic", "omniglot", "recall", "rivals", "robustness"),
+)
+"""Plans whose results are in the repository. Others may follow."""
+
+
 def sweeps() -> list[Path]:
-    return [ROOT / "results" / path.name for path in PLANS]
+    files = (ROOT / "results" / path.name for path in PLANS)
+    return [file for file in files if file.stem in RECORDED or file.exists()]
 
 
 @pytest.mark.parametrize("path", sweeps(), ids=lambda path: path.stem)
@@ -209,7 +216,7 @@ def test_results_have_the_schema_of_a_sweep(path):
         assert set(run["final"]) == set(EvaluationRow.__annotations__)
         steps = [row["step"] for row in run["curve"]]
         assert steps == sorted(set(steps))
-        assert run["num_steps"] == steps[-1]
+        assert steps[-1] <= run["num_steps"]  # a run may be stopped between two evaluations
         for row in run["curve"]:
             assert set(row) == set(MetricsRow.__annotations__)
             assert row["held_out"]["split"] == saved["monitor"]

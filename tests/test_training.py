@@ -10,7 +10,7 @@ from kanerva.data import EpisodeSampler, load_dataset
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import load, save_model
-from kanerva.models.config import DNCConfig, VAEConfig
+from kanerva.models.config import CONFIGS, DNCConfig, VAEConfig
 from kanerva.tensor_file import read_tensor_file, write_tensor_file
 from kanerva.training.adam import Adam, clipped, update
 from kanerva.training.changes import train_command, with_changes
@@ -142,15 +142,41 @@ def test_recipes_have_the_papers_sizes():
     assert RECIPES["omniglot"].training.batch == 16
 
 
+def test_paper_recipes_are_what_the_text_says():
+    """Section 4 and appendix C: sizes, and Adam at 1e-4 with nothing around it."""
+    for name in ("omniglot-paper", "omniglot-paper-vae", "cifar10-paper", "cifar10-paper-vae"):
+        training = RECIPES[name].training
+        assert (training.lr, training.batch, training.start) == (1e-4, 16, "truncated")
+        assert (training.warmup, training.kl_warmup, training.decay) == (0, 0, 0)
+        assert training.damaged == 0
+        assert RECIPES[name].data.episode_length == 32
+        rates = Schedule.of(training, torch.device("cpu"))
+        counts = torch.tensor([0.0, 1.0, 1000.0, training.steps - 1.0])
+        torch.testing.assert_close(rates.learning_rate(counts), torch.full((4,), 1e-4))
+        assert (rates.kl_weight(counts[1:]) == 1).all()
+    for ours, paper in (("omniglot", "omniglot-paper"), ("cifar10", "cifar10-paper")):
+        for size in ("num_filters", "code_size", "num_rows", "key_size", "noise_var", "likelihood"):
+            assert getattr(RECIPES[ours].model, size) == getattr(RECIPES[paper].model, size)
+        assert vars(RECIPES[paper].model)["input_noise"] == 0.2
+
+
+def test_the_matched_vae_has_as_many_parameters_as_the_machine():
+    counts = [
+        sum(parameter.numel() for parameter in build_model(RECIPES[name].model).parameters())
+        for name in ("omniglot", "omniglot-vae-matched")
+    ]
+    assert abs(counts[1] / counts[0] - 1) < 0.02
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_each_recipe_uses_the_config_of_its_kind(name):
     kinds = {"vae": VAEConfig, "dnc": DNCConfig}
     config = RECIPES[name]
-    ending = name.split("-")[-1]
-    kind = {"only": "kanerva"}.get(ending, ending if "-" in name else "kanerva")
+    kind = next((word for word in name.split("-") if word in CONFIGS), "kanerva")
     assert config.model.kind == kind
     assert isinstance(config.model, kinds.get(kind, type(config.model)))
-    assert getattr(config.model, "bottom_up", None) in ("-" not in name, None)
+    alone = kind in ("dnc", "lrua") or name.endswith("memory-only")
+    assert getattr(config.model, "bottom_up", None) in (not alone, None)
     assert config_from_json(json.loads(json.dumps(config_to_json(config)))) == config
 
 

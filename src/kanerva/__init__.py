@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kanerva.models.kanerva_machine import KanervaMachine
     from kanerva.models.vae import VAE
     from kanerva.sparse import SparseMemory
+    from kanerva.store import MemoryStore
+    from kanerva.store import open_store as open
 
 __version__ = "0.2.0"
 
@@ -75,7 +77,10 @@ _HOMES = {
     "kanerva.models.kanerva_machine": ("KanervaMachine",),
     "kanerva.models.vae": ("VAE",),
     "kanerva.sparse": ("SparseMemory",),
+    "kanerva.store": ("MemoryStore",),
 }
+_OTHER_NAMES = {"open": ("kanerva.store", "open_store")}
+"""Names that would hide a built-in function inside their own module."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -90,6 +95,7 @@ __all__ = [
     "KanervaMachine",
     "LowRankCovariance",
     "MemoryState",
+    "MemoryStore",
     "ModelConfig",
     "NotPositiveDefiniteError",
     "Prediction",
@@ -103,6 +109,7 @@ __all__ = [
     "log_evidence",
     "log_prob",
     "memory_kl",
+    "open",
     "predict",
     "read_images",
     "recall",
@@ -111,6 +118,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _OTHER_NAMES:
+        home, own_name = _OTHER_NAMES[name]
+        return getattr(import_module(home), own_name)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'kanerva' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

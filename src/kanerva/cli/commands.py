@@ -23,6 +23,7 @@ from kanerva.cli.eval import evaluate_command
 from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
+from kanerva.cli.memory import MEMORY_COMMANDS
 from kanerva.cli.sweep import sweep
 from kanerva.cli.terminal import print_anything, say, widen
 from kanerva.cli.train_arguments import parse_train
@@ -50,6 +51,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 GROUPS = {
     "train": "Train a model by the name of its recipe: kanerva train RECIPE --help.",
     "data": "Data sets: kanerva data list | info | fetch.",
+    "memory": "Memories on disk: kanerva memory new | write | read | forget | merge | info | "
+    "export.",
 }
 ABOUT = (
     "A generative distributed memory: exact Bayesian writing, recall from damaged cues, "
@@ -89,6 +92,8 @@ def _parse(args: list[str]) -> Callable[[], None]:
         return parse_train(args[1:])
     if args[:1] == ["data"]:
         return _choose(DATA_COMMANDS, "kanerva data", GROUPS["data"], args[1:])
+    if args[:1] == ["memory"]:
+        return _choose(MEMORY_COMMANDS, "kanerva memory", GROUPS["memory"], args[1:])
     commands = {**COMMANDS, **{name: _described(text) for name, text in GROUPS.items()}}
     return _choose(commands, "kanerva", ABOUT, args)
 

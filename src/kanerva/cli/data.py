@@ -39,9 +39,9 @@ def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
     print(f"looked for in {folder} (--data-folder or KANERVA_DATA), cached in {cache_folder()}")
     for name in READERS:
         if name in missing:
-            print(f"  {name:<15} missing: kanerva data fetch {name}")
+            print(f"  {name:<18} missing: kanerva data fetch {name}")
         else:
-            print(f"  {name:<15} there: {', '.join(files[name]) or 'needs no files'}")
+            print(f"  {name:<18} there: {', '.join(files[name]) or 'needs no files'}")
     print("  or the path of any folder of images, with one sub-folder for each class")
 
 
@@ -56,7 +56,7 @@ def info(
     """Count the images and classes of a data set, and say what its pixels are.
 
     Args:
-        name: omniglot, omniglot-burda, cifar10, glyphs, or a folder of images.
+        name: omniglot, omniglot-alphabets, omniglot-burda, cifar10, glyphs, or a folder of images.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default the one the data set is usually used
             with.
@@ -93,7 +93,7 @@ def fetch_data(
     """Download a data set from where it was published, with resume and checksum.
 
     Args:
-        name: omniglot, omniglot-burda or cifar10.
+        name: omniglot, omniglot-alphabets, omniglot-burda or cifar10.
         data_folder: the folder to put the files in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         json: print one JSON object and nothing else.

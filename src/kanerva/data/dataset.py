@@ -37,7 +37,7 @@ class Dataset(torch.utils.data.Dataset[tuple[Tensor, int]]):
     that a `torch.utils.data.DataLoader` can take a data set as it is.
 
     Args:
-        name: omniglot, omniglot-burda, cifar10, glyphs, or any name for data of your own.
+        name: a data set such as omniglot or glyphs, or any name for data of your own.
         split: train, fit, valid or test.
         images: uint8 (N, channels, H, W), from 0 to 255. In drawings ink is 255.
         labels: int64 (N,), the class of each image. A class has the same number in every split.

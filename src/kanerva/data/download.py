@@ -46,11 +46,13 @@ class RemoteFile(NamedTuple):
 
 
 _LAKE = "https://github.com/brendenlake/omniglot/raw/master/python/"
+_OMNIGLOT = (
+    RemoteFile(_LAKE + "images_background.zip", "68d2efa1b9178cc56df9314c21c6e718"),
+    RemoteFile(_LAKE + "images_evaluation.zip", "6b91aef0f799c5bb55b94e3f2daec811"),
+)
 REMOTE_FILES = {
-    "omniglot": (
-        RemoteFile(_LAKE + "images_background.zip", "68d2efa1b9178cc56df9314c21c6e718"),
-        RemoteFile(_LAKE + "images_evaluation.zip", "6b91aef0f799c5bb55b94e3f2daec811"),
-    ),
+    "omniglot": _OMNIGLOT,
+    "omniglot-alphabets": _OMNIGLOT,
     "omniglot-burda": (
         RemoteFile(
             "https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat", None
@@ -86,7 +88,7 @@ def fetch(
     A file that is there already is kept. A broken download continues the next time.
 
     Args:
-        name: omniglot, omniglot-burda or cifar10; glyphs needs no files.
+        name: omniglot, omniglot-alphabets, omniglot-burda or cifar10; glyphs needs no files.
         data_folder: the folder to put them in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         show_progress: show a bar on stderr, if that is a terminal.

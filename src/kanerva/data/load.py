@@ -56,6 +56,15 @@ READERS = {
     "omniglot": DatasetReader(
         omniglot.find, omniglot.read, 28, True, "bernoulli", "threshold20", resizable=True
     ),
+    "omniglot-alphabets": DatasetReader(
+        omniglot.find,
+        omniglot.read_by_alphabets,
+        28,
+        True,
+        "bernoulli",
+        "threshold20",
+        resizable=True,
+    ),
     "omniglot-burda": DatasetReader(
         burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", resizable=False
     ),
@@ -72,7 +81,7 @@ DATASETS = tuple(READERS)
 Example:
     >>> from kanerva.data import DATASETS
     >>> DATASETS
-    ('omniglot', 'omniglot-burda', 'cifar10', 'glyphs')
+    ('omniglot', 'omniglot-alphabets', 'omniglot-burda', 'cifar10', 'glyphs')
 
 """
 

@@ -20,6 +20,8 @@ LAST_FIT_DRAWER, LAST_TRAIN_DRAWER = 13, 15
 
 Training and test set are as large as Burda's.
 """
+VALID_ALPHABETS = 6
+"""By alphabets, every sixth background alphabet is for validation."""
 
 _PATH = re.compile(
     r"(?P<part>images_\w+)/(?P<character>[^/]+/character\d+)/\d+_(?P<drawer>\d+)\.png"
@@ -53,6 +55,35 @@ def read(sources: list[Path], *, size: int, grey: bool, show_progress: bool) -> 
                     images[key] = _shrink(open_image(data, f"{source}: {path}"), size)
         _check_complete(source, part, [key for key in images if key[0] == part])
     return _collect(images)
+
+
+def read_by_alphabets(
+    sources: list[Path], *, size: int, grey: bool, show_progress: bool
+) -> ImageArrays:
+    """The same drawings in Lake's own split: no character of the test set is ever trained on.
+
+    The 30 background alphabets are for training, 5 of them for validation. The 20 evaluation
+    alphabets are for test.
+    """
+    by_drawer = read(sources, size=size, grey=grey, show_progress=show_progress)
+    assert by_drawer.alphabets is not None
+    assert by_drawer.drawers is not None
+    # Classes are in the order of their parts, so background alphabets have the lowest numbers.
+    background = by_drawer.alphabets[by_drawer.labels < NUM_CHARACTERS["images_background"]]
+    is_test = by_drawer.alphabets > background.max()
+    is_valid = by_drawer.alphabets % VALID_ALPHABETS == VALID_ALPHABETS - 1
+    parts = np.where(is_test, TEST, np.where(is_valid, VALID, FIT))
+    order = np.lexsort((by_drawer.drawers, by_drawer.labels))
+    by_class = by_drawer.take(order)
+    return in_split_order(
+        parts[order],
+        images=by_class.images,
+        labels=by_class.labels,
+        class_names=by_class.class_names,
+        encoding=by_class.encoding,
+        alphabets=by_class.alphabets,
+        drawers=by_class.drawers,
+    )
 
 
 def _shrink(image: Image.Image, size: int) -> np.ndarray:

@@ -15,6 +15,9 @@ def progress_bar(
 
     The block gets a function to call with how much more is done.
     """
+    if not show:
+        yield lambda more: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -28,7 +31,7 @@ def progress_bar(
     console = Console(stderr=True)
     count = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
-    off = not (show and console.is_terminal)
+    off = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=off) as progress:
         task = progress.add_task(description, total=total, completed=done)
         yield lambda more: progress.advance(task, more)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
 
 COLOURS = ("#1f5fa8", "#c4572b", "#3d7f5f", "#8a5aa5")
@@ -30,6 +31,57 @@ class ErrorCurve(NamedTuple):
         return f"{self.model}, {self.setting}"
 
 
+class Panel(NamedTuple):
+    """One of several plots side by side."""
+
+    y: str
+    groups: Mapping[str, Sequence[Curve]]
+    """For each name, one line for each seed."""
+    limits: tuple[float, float] | None = None
+    level: tuple[float, str] | None = None
+    """The height and the name of a dashed line."""
+
+
+def panels(parts: Sequence[Panel], *, x: str, log_x: bool = False) -> Figure:
+    """Draw plots side by side that share their groups, with one legend below."""
+    figure = Figure(figsize=(4.0 * len(parts), 3.9), layout="constrained")
+    names = list(dict.fromkeys(name for part in parts for name in part.groups))
+    for number, part in enumerate(parts, 1):
+        axes = figure.add_subplot(1, len(parts), number)
+        for name, lines in part.groups.items():
+            for positions, values in lines:
+                axes.plot(
+                    positions, values, color=COLOURS[names.index(name) % len(COLOURS)], lw=1.2
+                )
+        if part.level is not None:
+            axes.axhline(part.level[0], color="#777777", lw=1, ls="--")
+            axes.annotate(
+                part.level[1],
+                (1, part.level[0]),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                fontsize=7,
+                color="#777777",
+            )
+        if part.limits is not None:
+            axes.set_ylim(*part.limits)
+        if log_x:
+            axes.set_xscale("log")
+        _style(axes, x, part.y)
+    seeds = {name: len(part.groups[name]) for part in parts for name in part.groups}
+    handles = [
+        Line2D([], [], color=COLOURS[number % len(COLOURS)], label=_with_seeds(name, seeds[name]))
+        for number, name in enumerate(names)
+    ]
+    figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _with_seeds(name: str, count: int) -> str:
+    return f"{name} ({count} seeds)" if count > 1 else name
+
+
 def curves(
     groups: Mapping[str, Sequence[Curve]],
     *,
@@ -51,7 +103,7 @@ def curves(
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.add_subplot()
     for group, (name, lines) in enumerate(groups.items()):
-        label = f"{name} ({len(lines)} seeds)" if len(lines) > 1 else name
+        label = _with_seeds(name, len(lines))
         for number, (positions, values) in enumerate(lines):
             axes.plot(
                 positions,

@@ -13,6 +13,7 @@ from PIL import Image
 
 from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
+from kanerva.figures.captions import captioned
 from kanerva.figures.catalogue import CATALOGUE, Entry
 from kanerva.figures.drawings import Drawn
 from kanerva.figures.results import MissingResultError, Results
@@ -59,7 +60,8 @@ def make_figures(
             on_figure(number, entry.name)
         try:
             figure = entry.draw(found)
-            files = {suffix: _encode(figure.figure, suffix) for suffix in ("png", "svg")}
+            picture = captioned(figure.figure, entry.title, figure.verdict)
+            files = {suffix: _encode(picture, suffix) for suffix in ("png", "svg")}
         except MissingResultError as error:
             missing[entry.name] = str(error)
             continue
@@ -112,11 +114,13 @@ def _encode(figure: Figure | Image.Image, suffix: str) -> bytes:
 
 def _section(entry: Entry, drawn: Drawn, picture: bytes) -> str:
     image = base64.b64encode(picture).decode()
-    title, paper, ours = (html.escape(text) for text in (entry.title, entry.paper, drawn.ours))
+    texts = (entry.title, entry.paper, drawn.ours, drawn.verdict)
+    title, paper, ours, verdict = (html.escape(text) for text in texts)
     return (
         f'<h2 id="{entry.name}">{title}</h2>\n'
         f'<figure><img alt="{title}" src="data:image/png;base64,{image}"></figure>\n'
-        f"<dl><dt>the paper</dt><dd>{paper}</dd><dt>here</dt><dd>{ours}</dd></dl>\n"
+        f"<dl><dt>the paper</dt><dd>{paper}</dd><dt>here</dt><dd>{ours}</dd>"
+        f"<dt>verdict</dt><dd>{verdict}</dd></dl>\n"
     )
 
 

@@ -14,9 +14,15 @@ class Measurement:
 
     bound: float
     stderr: float
+    reconstruction: float
     kl_address: float
     kl_code: float
     episode_length: int
+
+    @property
+    def kl(self) -> float:
+        """Both KL terms together."""
+        return self.kl_address + self.kl_code
 
     @classmethod
     def parse(cls, saved: SavedJson) -> "Measurement":
@@ -24,6 +30,7 @@ class Measurement:
         return cls(
             bound=saved["bound"].number(),
             stderr=saved["stderr"].number(),
+            reconstruction=saved["reconstruction"].number(),
             kl_address=saved["kl_address"].number(),
             kl_code=saved["kl_code"].number(),
             episode_length=saved["episode_length"].integer(),
@@ -110,3 +117,8 @@ class Sweep:
         """The runs of a label, or of the setting that was chosen for a recipe of that name."""
         label = self.best.get(name, name)
         return [run for run in self.runs if run.label == label]
+
+    def of_recipe(self, recipe: str) -> dict[str, list[Record]]:
+        """The runs of a recipe, by their labels."""
+        labels = dict.fromkeys(run.label for run in self.runs if run.recipe == recipe)
+        return {label: self.seeds(label) for label in labels}

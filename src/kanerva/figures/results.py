@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kanerva.figures.draw import ErrorCurve
 from kanerva.figures.records import Record, Sweep
 from kanerva.figures.saved_json import SavedJson
 
@@ -25,6 +26,11 @@ class Denoising:
     cue_error: float
     errors: tuple[float, ...]
     """After each reading."""
+
+    @property
+    def falls(self) -> bool:
+        """Whether the first reading repairs something, and the third more than the first."""
+        return min(self.errors[:3][-1:], default=1.0) < self.errors[0] < self.cue_error
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,10 @@ class Results:
         """The runs of a sweep."""
         return Sweep.parse(self._file(name))
 
+    def comparison(self) -> Sweep:
+        """The sweep of several memories: the one with six seeds of each, if it is there."""
+        return self.sweep("compare-six" if "compare-six" in self.files else "compare")
+
     def seeds(self, name: str, label: str) -> list[Record]:
         """The runs of a label in a sweep, or of the setting chosen for a recipe."""
         found = self.sweep(name).seeds(label)
@@ -79,14 +89,30 @@ class Results:
             raise MissingResultError(f"runs of {label} in {name}.json")
         return found
 
-    def denoising(self) -> Denoising:
+    def denoising(self, name: str = "denoise") -> Denoising:
         """How far readings repair damaged images."""
-        saved = self._file("denoise")
+        saved = self._file(name)
         return Denoising(
             num_episodes=saved["episodes"].integer(),
             cue_error=saved["cue_error"].number(),
             errors=_numbers(saved["errors"]),
         )
+
+    def inside_of_memories(self) -> list[ErrorCurve]:
+        """Bounds of more models at several episode lengths, if they were measured."""
+        if "capacity" not in self.files:
+            return []
+        models = self.files["capacity"]["models"].entries()
+        return [
+            ErrorCurve(
+                "shipped model" if name == "omniglot" else name,
+                "all",
+                [row["items"].number() for row in rows.parts()],
+                [row["bound"].number() for row in rows.parts()],
+                [row["stderr"].number() for row in rows.parts()],
+            )
+            for name, rows in models.items()
+        ]
 
     def sample_classes(self) -> SampleClasses:
         """How many samples are in the written classes."""

@@ -45,5 +45,10 @@ def _with_controller(
     """A model around a memory with a controller, which takes address codes as they are."""
     coder = Coder(config)
     memory = make_memory(config)
-    access = MemoryAccess(memory, LearnedAddressing.from_config(config), make_code_net(config))
+    access = MemoryAccess(
+        memory,
+        LearnedAddressing.from_config(config),
+        make_code_net(config),
+        is_direct=config.code_posterior == "direct",
+    )
     return MemoryModel(config, coder=coder, access=access)

@@ -45,6 +45,14 @@ class Coder(nn.Module):
         written, asked = both.split([len(images), len(cues)])
         return written, torch.cat([asked, written[len(cues) :]])
 
+    def encode_noisy(self, images: Tensor, cues: Tensor | None, noise: Tensor) -> Tensor:
+        """e(x + noise), (2, ..., 2C): [0] of the images that are written, [1] of what reads them.
+
+        `noise` is (2, ..., channels, H, W). Cues stand for the first episodes, as above.
+        """
+        asked = images if cues is None else torch.cat([cues, images[len(cues) :]])
+        return self.encode(torch.stack([images, asked]) + noise)
+
     def decode(self, codes: Tensor) -> Tensor:
         """Parameters of p(x|z) for codes (..., C), (..., channels, H, W)."""
         flat = self.decoder(codes.reshape(-1, codes.shape[-1]))

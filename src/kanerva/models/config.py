@@ -16,6 +16,8 @@ LikelihoodName = Literal["bernoulli", "gaussian"]
 Covariance = Literal["full", "diagonal"]
 ReadingMode = Literal["mean", "sample", "distribution"]
 WritingMode = Literal["sample", "distribution"]
+CodePosteriorForm = Literal["correction", "direct"]
+NoisyInput = Literal["embedding", "image"]
 MAX_SIZE = 100_000
 """The most rows, entries and units. A memory of so many rows has a covariance of 80 GB."""
 MAX_FILTERS = 10_000
@@ -70,6 +72,9 @@ class MemoryModelConfig(CoderConfig):
     """sigma^2 of p(z|y, M)."""
     input_noise: float = 0.2
     """Standard deviation of the noise on the input of q(y|x) while training (appendix C)."""
+    noisy_input: NoisyInput = "embedding"
+    """What gets this noise: e(x), whose scale training changes, or the image x itself. The second
+    encodes each image three times."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,10 +92,20 @@ class LearnedAddressConfig(MemoryModelConfig):
     """Hidden units of the 2-layer MLPs."""
     bottom_up: bool = True
     """Let q(z|x, y, M) correct what was read. Without it z comes from the memory alone."""
+    code_posterior: CodePosteriorForm = "correction"
+    """The mean of q(z|x, y, M): the mean of p(z|y, M) plus what a network gives (correction), or
+    what the network gives (direct)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
+        if self.code_posterior == "direct" and not self.bottom_up:
+            raise KanervaError(
+                "code_posterior",
+                expected="correction where bottom_up is off: there is no q(z|x, y, M)",
+                got="direct",
+                fix="Leave it out, or switch bottom_up on.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +137,12 @@ class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
     chunk: int | None = None
     """Items written at a time; by default a whole episode. With a full covariance the posterior is
     the same. With a diagonal one the covariances are dropped after every chunk."""
+    prior_std: float = 0.0
+    """Standard deviation of the entries of R0, the mean of the prior memory, before training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_number("prior_std", self.prior_std, at_least=0, fix="Use 0 or 1.")
         if self.chunk is not None:
             check_integer("chunk", self.chunk, fix="1 writes item by item, as the paper does.")
 

@@ -15,6 +15,7 @@ from kanerva.models.addressing import LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
+from kanerva.models.nets import fan_in
 
 CODE_STD, CODE_LOG_VAR = 6.0, -4.0
 """Codes of a memory model: they stand out from their noise of variance 1."""
@@ -26,6 +27,23 @@ KEY_STD = 2.5
 """Standard deviation of keys: large enough that the memory keeps what is written."""
 MIN_STD = 0.02
 """The smallest standard deviation of a component, as a share of the largest."""
+
+
+@torch.no_grad()
+def draw_truncated(model: Model) -> None:
+    """Draw all weights as the frameworks of 2017 did: normal, no further out than 2 deviations.
+
+    The standard deviation before the cut is 1 / sqrt(fan in), and biases are zero. This is what
+    Sonnet, the library of the paper's authors, does by default. It draws from torch's global
+    generator. The map from a memory to codes of DNC and LRUA stays the identity.
+    """
+    for name, layer in model.named_modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            if not name.endswith("read_out"):
+                std = 1 / math.sqrt(fan_in(layer))
+                nn.init.trunc_normal_(layer.weight, std=std, a=-2 * std, b=2 * std)
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
 
 
 @torch.no_grad()

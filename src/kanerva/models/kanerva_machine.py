@@ -1,6 +1,10 @@
 """The Kanerva Machine: the model of the paper, put together from its parts."""
 
-from kanerva.memory import MemoryState
+import torch
+from torch import Tensor
+
+from kanerva.distributions import gaussian
+from kanerva.memory import Evidence, MemoryState
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig, checked_config
@@ -30,6 +34,12 @@ class KanervaMachine(MemoryModel[MemoryState]):
         torch.Size([3, 1, 28, 28])
         >>> km.interpolate(images[0], images[1], memory, steps=4).shape
         torch.Size([4, 1, 28, 28])
+        >>> merged = (km.evidence(images[:3]) + km.evidence(images[3:])).posterior(
+        ...     km.prior_memory()
+        ... )
+        >>> torch.allclose(merged.mean, memory.mean, atol=1e-4)
+        True
+        >>> weights, codes, code_var = km.address_images(images)
         >>> bound = km.elbo(images[None])
         >>> noise = km.draw_noise(images[None])
         >>> bound = km.forward(images[None], noise)
@@ -41,7 +51,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
     def __init__(self, config: ModelConfig) -> None:
         config = checked_config(config, ModelConfig)
         coder = Coder(config)
-        memory = BayesianMemory(config, chunk=config.chunk)
+        memory = BayesianMemory(config, chunk=config.chunk, prior_std=config.prior_std)
         table = AddressTable(
             num_rows=config.num_rows,
             key_size=config.key_size,
@@ -49,7 +59,8 @@ class KanervaMachine(MemoryModel[MemoryState]):
             hidden_size=config.hidden_size,
         )
         addressing = LearnedAddressing.from_config(config, table)
-        access = MemoryAccess(memory, addressing, make_code_net(config))
+        is_direct = config.code_posterior == "direct"
+        access = MemoryAccess(memory, addressing, make_code_net(config), is_direct=is_direct)
         super().__init__(config, coder=coder, access=access)
 
     @property
@@ -57,3 +68,40 @@ class KanervaMachine(MemoryModel[MemoryState]):
         """The sizes and options of this model."""
         assert isinstance(self._config, ModelConfig)
         return self._config
+
+    @torch.no_grad()
+    def evidence(self, images: Tensor) -> Evidence:
+        """What images say about the memory, as statistics that can be added and subtracted.
+
+        `km.evidence(images).posterior(km.prior_memory())` is `km.write(images)`, up to rounding.
+        Use it to merge what several processes have written, and to forget images exactly.
+
+        Args:
+            images: (..., T, channels, H, W) between 0 and 1.
+
+        Returns:
+            The evidence of all T images, with a batch of the leading dimensions.
+
+        """
+        weights, codes, code_var = self.address_images(images)
+        return Evidence.of(weights, codes, noise_var=self.config.noise_var, code_var=code_var)
+
+    @torch.no_grad()
+    def address_images(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Where `write` puts images and what it writes there: means of q(y|x) and q(z|x).
+
+        Args:
+            images: (..., T, channels, H, W) between 0 and 1.
+
+        Returns:
+            The weights (..., T, K), the codes (..., T, C), and the variances of the codes
+            (..., T, C) if the model writes distributions (appendix F), else None.
+
+        """
+        self.coder.check_images("images", images)
+        embeddings = self.coder.encode(images)
+        code = gaussian.from_parameters(embeddings)
+        y = self.addressing.posterior(embeddings, self.prior_memory()).mean
+        writes_distributions = self.memory_module.writes_distributions
+        code_var = code.log_var.exp() if writes_distributions else None
+        return self.addressing.address_for(y), code.mean, code_var

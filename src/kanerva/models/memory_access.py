@@ -43,12 +43,19 @@ class MemoryAccess(nn.Module, Generic[State]):
     """
 
     def __init__(
-        self, memory: Memory[State], addressing: Addressing[State], code_net: nn.Sequential | None
+        self,
+        memory: Memory[State],
+        addressing: Addressing[State],
+        code_net: nn.Sequential | None,
+        *,
+        is_direct: bool = False,
     ) -> None:
+        """`is_direct` says that `code_net` gives the mean of q(z|x, y, M), not its shift."""
         super().__init__()
         self.memory = memory
         self.addressing = addressing
         self.code_net = code_net
+        self.is_direct = is_direct
 
     def write(
         self,
@@ -111,8 +118,9 @@ class MemoryAccess(nn.Module, Generic[State]):
         prior = self.memory.read(state, address, noise=noise)
         if self.code_net is None:
             return CodePosterior(prior, torch.zeros_like(prior.mean), prior.log_var)
-        correction = self.code_net(torch.cat([embeddings, prior.mean], dim=-1))
-        return CodePosterior(prior, *gaussian.from_parameters(correction))
+        given = self.code_net(torch.cat([embeddings, prior.mean], dim=-1))
+        mean, log_var = gaussian.from_parameters(given)
+        return CodePosterior(prior, mean - prior.mean if self.is_direct else mean, log_var)
 
     def warn_if_full(self, state: State) -> None:
         """Warn where more was written than the memory can hold."""
@@ -152,11 +160,13 @@ class MemoryAccess(nn.Module, Generic[State]):
 def make_code_net(config: LearnedAddressConfig) -> nn.Sequential | None:
     """The network of q(z|x, y, M); None without `bottom_up`.
 
-    At the start q has the mean of p(z|y, M) and a variance of about 1.
+    A correction starts at zero: q has the mean of p(z|y, M) and a variance of about 1.
     """
     if not config.bottom_up:
         return None
     code_net = mlp(3 * config.code_size, config.hidden_size, 2 * config.code_size)
+    if config.code_posterior == "direct":
+        return code_net
     for parameter in code_net[-1].parameters():
         nn.init.zeros_(parameter)
     return code_net

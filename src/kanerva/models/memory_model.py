@@ -257,7 +257,11 @@ class MemoryModel(Model, Generic[State]):
         embeddings, cue_embeddings = self.coder.encode_both(images, cues)
         addressed_by = torch.stack([embeddings, cue_embeddings])
         if noise.embedding is not None:
-            addressed_by = addressed_by + self.config.input_noise * noise.embedding
+            scaled = self.config.input_noise * noise.embedding
+            if self.config.noisy_input == "image":
+                addressed_by = self.coder.encode_noisy(images, cues, scaled)
+            else:
+                addressed_by = addressed_by + scaled
         prior = self.memory_module.initial_state(images.shape[:-4])
         written = self.access.write_then_address(embeddings, addressed_by, prior, noise)
         code = self.access.read(cue_embeddings, written.address, written.state, noise.memory)
@@ -283,11 +287,13 @@ class MemoryModel(Model, Generic[State]):
 
         memory, addressing = self.memory_module, self.addressing
         items, C = images.shape[:-3], self.config.code_size
+        on_images = self.config.noisy_input == "image"
+        noisy = images.shape[-3:] if on_images else (2 * C,)
         return Noise(
             code=randn(*items, C),
             written_code=randn(*items, C),
             address=randn(2, *items, addressing.address_code_size),
-            embedding=randn(2, *items, 2 * C) if self.training else None,
+            embedding=randn(2, *items, *noisy) if self.training else None,
             memory=memory.draw_noise(items[:-1], device=images.device, generator=generator),
         )
 

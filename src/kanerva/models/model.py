@@ -26,7 +26,8 @@ class Noise(NamedTuple):
     address: Tensor | None = None
     """(2, B, T, Y), for y when writing and, independently, when reading."""
     embedding: Tensor | None = None
-    """(2, B, T, 2C), on the input of q(y|x) while training."""
+    """On the input of q(y|x) while training: (2, B, T, 2C), or (2, B, T, channels, H, W) on the
+    images themselves."""
     memory: Tensor | None = None
     """(B, K, C), for M where the memory is sampled."""
 

@@ -161,11 +161,15 @@ def mlp(num_inputs: int, num_hidden: int, num_outputs: int) -> nn.Sequential:
 
 def init_relu(layer: nn.Linear | nn.Conv2d | nn.ConvTranspose2d) -> None:
     """He's initialisation: the signal keeps its size through a ReLU."""
-    fan_in = layer.weight[0].numel()
-    if isinstance(layer, nn.ConvTranspose2d):  # each output pixel sees (4 / stride)^2 taps
-        fan_in = layer.weight.shape[0] * 4
-    nn.init.normal_(layer.weight, std=math.sqrt(2 / fan_in))
+    nn.init.normal_(layer.weight, std=math.sqrt(2 / fan_in(layer)))
     nn.init.zeros_(_bias(layer))
+
+
+def fan_in(layer: nn.Linear | nn.Conv2d | nn.ConvTranspose2d) -> int:
+    """How many numbers each output of a layer is a sum of."""
+    if isinstance(layer, nn.ConvTranspose2d):  # each output pixel sees (4 / stride)^2 taps
+        return layer.weight.shape[0] * 4
+    return layer.weight[0].numel()
 
 
 def _bias(layer: nn.Module) -> Tensor:

@@ -18,6 +18,8 @@ from kanerva.rendering.bar_chart import bar_chart
 GREY = (225, 225, 225)
 """Colour between the images."""
 TEXT = (40, 40, 40)
+LABEL_SIZE = 16
+"""Height of the labels above pictures side by side, in pixels."""
 FRAME_COLUMNS = 8
 """Images side by side in a frame of an animation."""
 
@@ -71,6 +73,35 @@ def stacked(pictures: Sequence[Image.Image]) -> Image.Image:
     for one in pictures:
         canvas.paste(one, (0, top))
         top += one.height
+    return canvas
+
+
+def beside(pictures: Mapping[str, Image.Image]) -> Image.Image:
+    """Put pictures next to each other, with a label above each.
+
+    Args:
+        pictures: a picture for each label.
+
+    Returns:
+        One picture, in RGB.
+
+    Example:
+        >>> from PIL import Image
+        >>> one = Image.new("RGB", (40, 30))
+        >>> beside({"left": one, "right": one}).height > 30
+        True
+
+    """
+    font = ImageFont.load_default(size=LABEL_SIZE)
+    top, gap = 2 * LABEL_SIZE, LABEL_SIZE
+    widths = [max(one.width, int(font.getlength(label))) for label, one in pictures.items()]
+    height = top + max(one.height for one in pictures.values())
+    canvas = Image.new("RGB", (sum(widths) + gap * (len(widths) + 1), height), GREY)
+    pen, left = ImageDraw.Draw(canvas), gap
+    for (label, one), width in zip(pictures.items(), widths, strict=True):
+        pen.text((left, top // 2), label, fill=TEXT, font=font, anchor="lm")
+        canvas.paste(one, (left, top))
+        left += width + gap
     return canvas
 
 

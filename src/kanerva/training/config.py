@@ -16,6 +16,7 @@ from kanerva.training.fields import check_field
 Binarisation = Literal["threshold20", "stochastic"]
 TrainSplit = Literal["train", "fit"]
 HeldOutSplit = Literal["test", "valid"]
+Start = Literal["components", "truncated"]
 ConfigJSON = dict[str, dict[str, object]]
 """The parts "model", "data" and "training" of a config, each as plain JSON values."""
 
@@ -50,6 +51,10 @@ class DataConfig:
 class TrainingConfig:
     """How the parameters are learned."""
 
+    start: Start = "components"
+    """How parameters begin. `components` gives codes and addresses that tell images apart, made of
+    principal components of some images. `truncated` draws random weights from a truncated normal
+    distribution with standard deviation 1 / sqrt(fan in), as the frameworks of 2017 did."""
     steps: int = 40_000
     """Updates of the parameters."""
     batch: int = 16
@@ -111,6 +116,7 @@ class TrainingConfig:
         check_integer(
             "--training.seed", self.seed, at_least=0, at_most=2**32 - 1, fix="Use 0, 1, 2, ..."
         )
+        check_one_of("--training.start", self.start, get_args(Start))
         check_one_of("--training.precision", self.precision, ("float32", "bfloat16"))
 
 

@@ -14,7 +14,7 @@ from kanerva.data import DATASETS, Dataset, EpisodeSampler, load_dataset
 from kanerva.data.paths import absolute
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
-from kanerva.models.initialise import initialise_model
+from kanerva.models.initialise import draw_truncated, initialise_model
 from kanerva.models.model import Model
 from kanerva.training.config import Config
 from kanerva.training.parallel import Parallel
@@ -136,6 +136,9 @@ def initial_model(config: Config, sampler: EpisodeSampler) -> Model:
     """The model before its first step, made on the CPU: the same for every device."""
     torch.manual_seed(config.training.seed)
     model = build_model(config.model)
+    if config.training.start == "truncated":
+        draw_truncated(model)
+        return model
     generator = torch.Generator(sampler.dataset.device).manual_seed(config.training.seed)
     num_episodes = math.ceil(NUM_INITIAL_IMAGES / sampler.num_items)
     initialise_model(model, sampler.sample(num_episodes, generator=generator).cpu())

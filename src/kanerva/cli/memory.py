@@ -1,0 +1,206 @@
+"""`kanerva memory new | write | read | forget | merge | info | export`: memories on disk."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from kanerva.cli.memory_use import export, forget, info, read
+
+
+def new(
+    memory: Positional[Path],
+    *,
+    model: str | None = None,
+    num_items: int | None = None,
+    size: int | None = None,
+    value_size: int = 0,
+    error: float | None = None,
+    rows_per_item: float | None = None,
+    cue_noise: float = 0.1,
+    largest: float | None = None,
+    sample: Path | None = None,
+    seed: int = 0,
+    ledger: bool = False,
+    half_life: float | None = None,
+    dtype: Literal["float32", "float64"] = "float32",
+    json: bool = False,
+) -> None:
+    """Create an empty memory on disk, for images (--model) or for vectors (--num-items, --size).
+
+    Args:
+        memory: FOLDER/NAME; the folder is made if it is missing.
+        model: for images: omniglot, a checkpoint file or a run folder.
+        num_items: for vectors: how many items the memory will hold.
+        size: for vectors: entries of a vector, or of a key.
+        value_size: entries of the value that belongs to a key; 0 stores vectors by themselves.
+        error: wanted error of a reading relative to the vector, when the memory is full; by
+            default 0.5.
+        rows_per_item: rows for each item, in place of --error.
+        cue_noise: expected noise on a cue, relative to its vector.
+        largest: the largest entry of vectors and values; by default four times that of --sample, or
+            32.
+        sample: a .npy file with some vectors, to learn their mean and range.
+        seed: seed of the random features.
+        ledger: keep each item, to delete it by its id.
+        half_life: seconds after which an item counts half.
+        dtype: the numbers of readings.
+        json: print one JSON object and nothing else.
+
+    """
+    import torch
+
+    from kanerva.cli.memory_files import array_from, located, say_bytes
+    from kanerva.errors import KanervaError, printable
+    from kanerva.store import plan_vectors
+
+    if (model is None) == (num_items is None or size is None):
+        raise KanervaError(
+            "--model",
+            expected="--model for images, or --num-items and --size for vectors",
+            got="neither" if model is None else "both",
+            fix="Write for example --model omniglot, or --num-items 10000 --size 384.",
+        )
+    plan = None
+    if num_items is not None and size is not None:
+        plan = plan_vectors(
+            num_items,
+            size,
+            value_size=value_size,
+            error=error,
+            rows_per_item=rows_per_item,
+            cue_noise=cue_noise,
+            largest=largest,
+            sample=None if sample is None else array_from("--sample", sample),
+            seed=seed,
+        )
+    store, name = located(memory)
+    with store:
+        chosen = torch.float64 if dtype == "float64" else torch.float32
+        store.create(name, model=model, plan=plan, ledger=ledger, half_life=half_life, dtype=chosen)
+        info = store.info(name)
+    report: dict[str, object] = {"memory": str(memory), **vars(info)}
+    if plan is not None:
+        report |= {"predicted_error": plan.predicted_error, "planned_bytes": plan.num_bytes}
+    if json:
+        print(jsonlib.dumps(report))
+        return
+    print(printable(f"created {memory}: {info.num_rows} rows in {info.num_blocks} blocks"))
+    if plan is not None:
+        print(
+            f"expected error of a reading: {plan.predicted_error:.2f} with {num_items:,} items, "
+            f"in {say_bytes(plan.num_bytes)}"
+        )
+
+
+def write(
+    memory: Positional[Path],
+    items: Positional[tuple[Path, ...]],
+    *,
+    values: Path | None = None,
+    ids: Path | None = None,
+    labels: Path | None = None,
+    skip_below: float | None = None,
+    json: bool = False,
+) -> None:
+    """Write images, or the vectors of a .npy file. What was written is on disk.
+
+    Args:
+        memory: FOLDER/NAME.
+        items: images and folders of images, or one .npy file.
+        values: a .npy file with a value for each key.
+        ids: a text file with the id of each item; by default random ids. Only with a ledger.
+        labels: a text file with a label for each item; by default the names of image files. Only
+            with a ledger.
+        skip_below: leave out items from which the memory would learn less than this, in nats.
+        json: print one JSON object and nothing else.
+
+    """
+    from kanerva.cli.memory_files import array_from, items_from, lines_of, located
+    from kanerva.errors import printable
+
+    store, name = located(memory)
+    with store:
+        found = items_from(store, name, items, argument="items")
+        words = lines_of("--labels", labels)
+        payloads = None
+        if found.names is not None and store.info(name).ledger:
+            payloads = [str(Path(file).absolute()) for file in found.names]
+            words = words if words is not None else [Path(file).name for file in found.names]
+        written = store.write(
+            name,
+            found.items,
+            values=None if values is None else array_from("--values", values),
+            ids=lines_of("--ids", ids),
+            labels=words,
+            payloads=payloads,
+            skip_below=skip_below,
+            show_progress=not json,
+        )
+        info = store.info(name)
+    report = {
+        "memory": str(memory),
+        "written": written.num_written,
+        "ids": written.ids,
+        "skipped": written.skipped,
+        "num_items": info.num_items,
+        "state": info.state,
+    }
+    if json:
+        print(jsonlib.dumps(report))
+        return
+    known = f", {len(written.skipped)} known already" if written.skipped else ""
+    print(f"wrote {written.num_written:,} items{known}; {info.num_items:,} in memory")
+    for position, one in enumerate(written.ids[:20]):
+        label = "" if words is None else f"  {words[position]}"
+        print(printable(f"  {one}{label if not written.skipped else ''}"))
+    if len(written.ids) > 20:
+        print(f"  ... {len(written.ids) - 20:,} more; --json lists all")
+
+
+def merge(
+    sources: Positional[tuple[Path, ...]],
+    *,
+    out: Path,
+    json: bool = False,
+) -> None:
+    """Merge memories: the result is the same as if one process had written everything.
+
+    Args:
+        sources: memories as FOLDER/NAME, or files that `kanerva memory export` wrote.
+        out: FOLDER/NAME of the memory to merge into. It is created like the first source if it is
+            missing, with a ledger if all sources have one.
+        json: print one JSON object and nothing else.
+
+    """
+    from kanerva.cli.memory_files import located
+    from kanerva.errors import printable
+
+    store, name = located(out)
+    with store:
+        made = name not in store.names()
+        if made:
+            store.create_like(name, [source.absolute() for source in sources])
+        try:
+            state = store.merge(name, [source.absolute() for source in sources])
+        except BaseException:
+            if made:
+                store.delete(name)
+            raise
+        info = store.info(name)
+    report = {"memory": str(out), "num_items": info.num_items, "state": state}
+    text = printable(f"{out}: {info.num_items:,} items, state {state[:16]}")
+    print(jsonlib.dumps(report) if json else text)
+
+
+MEMORY_COMMANDS = {
+    "new": new,
+    "write": write,
+    "read": read,
+    "forget": forget,
+    "merge": merge,
+    "info": info,
+    "export": export,
+}
+"""The commands after `kanerva memory`."""

@@ -1,0 +1,127 @@
+"""Memories of images, with a trained model.
+
+Shapes: T items, K rows, C code size.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.errors import KanervaError
+from kanerva.memory.episode import checked_episode
+from kanerva.models.checkpoint import load
+from kanerva.models.config import config_to_dict
+from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.reading import ReadResult
+from kanerva.store.exact_sums import Grid
+from kanerva.store.item_coder import Block, EncodedItems, ItemCoder, Items, Reading
+
+IMAGE_GRID = Grid(weight_exponent=-26, weight_bits=36, code_exponent=-26, code_bits=40)
+"""Weights up to 512 and codes up to 8,192, in steps of 1.5e-8."""
+NUM_READINGS = 6
+"""How often to read, unless the caller says."""
+
+
+class ImageCoder(ItemCoder):
+    """Images with a Kanerva Machine, which has one block."""
+
+    kind = "images"
+
+    def __init__(self, model: KanervaMachine, reference: str | None) -> None:
+        self.model = model
+        self.reference = reference
+        config = model.config
+        self.num_rows, self.code_size, self.num_blocks = config.num_rows, config.code_size, 1
+        self.noise_var = config.noise_var
+        self.grid = IMAGE_GRID
+        self.prior = model.prior_memory().to("cpu").detach()
+        self.fingerprint = model_fingerprint(model)
+
+    def describe(self) -> dict[str, object]:
+        return {"model": self.reference, "image_shape": list(self.model.config.image_shape)}
+
+    def encode(self, items: Items, values: Items | None) -> EncodedItems:
+        if values is not None:
+            raise KanervaError(
+                "values",
+                expected="none: this memory stores images by themselves",
+                got=f"{len(values)} values",
+                fix="Leave values out, or create a memory of vectors for them.",
+            )
+        images = _checked_images(items, "images").to(self.model.device)
+        weights, codes, code_var = self.model.address_images(images)
+        episode = checked_episode(weights, codes, self.noise_var, code_var).to_float64()
+        # An item with more noise counts less: the same as smaller weights and a smaller code.
+        share = (self.noise_var / episode.noise_var).sqrt()[:, None]
+        parts = ((share * part).cpu().numpy() for part in (episode.weights, episode.codes))
+        return EncodedItems(np.zeros(len(images), np.int64), *parts)
+
+    def read(
+        self,
+        cues: Items,
+        block: Callable[[int], Block],
+        *,
+        threshold: float,
+        dtype: torch.dtype,
+        num_readings: int | None,
+    ) -> Reading:
+        images = _checked_images(cues, "cues").to(self.model.device)
+        memory = block(0).memory.to(torch.float32).to(self.model.device)
+        result = self.model.read(images, memory, num_readings=num_readings or NUM_READINGS)
+        confidence = confidence_of(result).cpu()
+        weights = result.weights.cpu()
+        return Reading(
+            items=result.images.cpu().to(dtype),
+            confidence=confidence.to(dtype),
+            known=confidence >= threshold,
+            codes=(weights.double() @ block(0).memory._mean).to(dtype),
+            weights=weights.to(dtype),
+            blocks=torch.zeros(len(images), dtype=torch.int64),
+        )
+
+
+def confidence_of(result: ReadResult) -> Tensor:
+    """How sure a model is that what it read was written, (T,) between 0 and 1."""
+    return result.confidence
+
+
+def find_model(model: KanervaMachine | str) -> tuple[KanervaMachine, str | None]:
+    """The model, and the name by which it can be found again."""
+    if isinstance(model, KanervaMachine):
+        return model, None
+    found = load(model)
+    if not isinstance(found, KanervaMachine):
+        raise KanervaError(
+            "model",
+            expected="a Kanerva Machine",
+            got=f"a {type(found).__name__} in '{model}'",
+            fix="Name a Kanerva Machine, for example omniglot.",
+        )
+    return found, str(model)
+
+
+def model_fingerprint(model: KanervaMachine) -> str:
+    """SHA-256 of the parameters and the config of a model."""
+    digest = hashlib.sha256(json.dumps(config_to_dict(model.config), sort_keys=True).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def _checked_images(images: Items, argument: str) -> Tensor:
+    """A tensor; the model checks its shape and numbers."""
+    tensor = torch.from_numpy(images) if isinstance(images, np.ndarray) else images
+    if not isinstance(tensor, Tensor) or tensor.dim() != 4:
+        shape = getattr(tensor, "shape", None)
+        raise KanervaError(
+            argument,
+            expected="images (T, channels, H, W)",
+            got=type(images).__name__ if shape is None else f"shape {tuple(shape)}",
+            fix="One image is image[None]; kanerva.read_images reads files.",
+        )
+    return tensor.float()

@@ -1,0 +1,108 @@
+"""What a memory needs to know about its items: how they become weights and codes, and come back.
+
+Shapes: T items, K rows, C code size.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kanerva.memory import MemoryState
+from kanerva.store.exact_sums import Floats, Grid, Integers
+
+Items = Tensor | NDArray[np.floating]
+"""Images or vectors, one item after another."""
+
+
+class EncodedItems(NamedTuple):
+    """Items as the memory sees them."""
+
+    blocks: Integers
+    """(T,): the block of each item."""
+    weights: Floats
+    """(T, K)."""
+    codes: Floats
+    """(T, C)."""
+
+
+class Block(NamedTuple):
+    """One block of a memory, ready to be read."""
+
+    memory: MemoryState
+    """The posterior, in float64."""
+    count: float
+    """Items in it; fading ones count less."""
+    mean_square: float
+    """Mean of the squared entries of its codes."""
+
+
+class Reading(NamedTuple):
+    """What a memory returned for some cues, and how sure it is. See `MemoryStore.read`.
+
+    Example:
+        >>> import tempfile
+        >>> import torch
+        >>> import kanerva
+        >>> from kanerva.store import plan_vectors
+        >>> vectors = torch.randn(20, 64, generator=torch.Generator().manual_seed(0))
+        >>> with tempfile.TemporaryDirectory() as folder, kanerva.open(folder) as store:
+        ...     store.create("notes", plan=plan_vectors(20, 64))
+        ...     written = store.write("notes", vectors[:10])
+        ...     store.read("notes", vectors[8:12]).known
+        tensor([ True,  True, False, False])
+
+    """
+
+    items: Tensor
+    """(T, ...): images, vectors, or the values of keys. Only those that are `known` mean much."""
+    confidence: Tensor
+    """(T,) between 0 and 1: how sure it is that this was written. See the coder of the items."""
+    known: Tensor
+    """(T,): whether the confidence reaches the threshold; the others are not in memory."""
+    codes: Tensor
+    """(T, C): what the memory itself holds at these addresses."""
+    weights: Tensor
+    """(T, K): the weights of the last reading."""
+    blocks: Tensor
+    """(T,): the block that was read."""
+
+
+class ItemCoder(ABC):
+    """Turns items into weights and codes, and readings into items."""
+
+    kind: str
+    """"images" or "vectors"."""
+    num_rows: int
+    code_size: int
+    num_blocks: int
+    noise_var: float
+    grid: Grid
+    prior: MemoryState
+    """The memory before anything was written, of each block."""
+    fingerprint: str
+    """Memories with the same one can be merged."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """All that is needed to make this coder again, as JSON."""
+
+    @abstractmethod
+    def encode(self, items: Items, values: Items | None) -> EncodedItems:
+        """Weights, codes and blocks of checked items."""
+
+    @abstractmethod
+    def read(
+        self,
+        cues: Items,
+        block: Callable[[int], Block],
+        *,
+        threshold: float,
+        dtype: torch.dtype,
+        num_readings: int | None,
+    ) -> Reading:
+        """What the blocks hold for cues; `num_readings` is for images."""

@@ -1,0 +1,112 @@
+"""Merging memories: their sums add, and so do their ledgers."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from kanerva.errors import KanervaError
+from kanerva.store.block_sums import SumsOfBlock
+from kanerva.store.item_rows import Rows
+from kanerva.store.memory_config import MemoryConfig, different
+from kanerva.store.snapshot import read_snapshot
+from kanerva.store.stored_memory import StoredMemory
+
+
+class Source(Protocol):
+    """A memory that is merged into another one."""
+
+    name: str
+    config: MemoryConfig
+    has_ledger: bool
+
+    def is_memory(self, other: StoredMemory) -> bool: ...
+
+    def held(self) -> contextlib.AbstractContextManager[object]:
+        """See one state, whatever others write meanwhile."""
+        ...
+
+    def blocks(self) -> list[int]: ...
+
+    def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]: ...
+
+
+class _FromMemory:
+    """Another memory."""
+
+    def __init__(self, memory: StoredMemory) -> None:
+        self.name, self.config, self._memory = memory.name, memory.config, memory
+        self.has_ledger = memory.config.ledger
+
+    def is_memory(self, other: StoredMemory) -> bool:
+        return self._memory is other
+
+    def held(self) -> contextlib.AbstractContextManager[object]:
+        return self._memory.database.reading()
+
+    def blocks(self) -> list[int]:
+        with self._memory.database.reading() as connection:
+            return self._memory.sums.numbers(connection)
+
+    def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]:
+        sums = self._memory.sums
+        with self._memory.database.reading() as connection:
+            rows = sums.rows(connection, "block = ?", block) if self.config.ledger else None
+            return sums.load(connection, block), rows
+
+
+class _FromSnapshot:
+    """An exported file."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self.has_ledger = False
+        self.config, self._blocks = read_snapshot(path)
+
+    def is_memory(self, other: StoredMemory) -> bool:
+        return False
+
+    def held(self) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext()
+
+    def blocks(self) -> list[int]:
+        return sorted(self._blocks)
+
+    def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]:
+        return self._blocks[block], None
+
+
+def open_sources(
+    names: Sequence[str | Path], open_memory: Callable[[str | Path], StoredMemory]
+) -> list[Source]:
+    """Memories of the store by name, and others or exported files by path."""
+    return [
+        _FromSnapshot(Path(name)) if str(name).endswith(".safetensors")
+        else _FromMemory(open_memory(name))
+        for name in names
+    ]  # fmt: skip
+
+
+def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
+    """Add sources to a memory in one transaction; returns its new state."""
+    for source in sources:
+        if source.config.merges_with != target.config.merges_with:
+            raise different(target.name, target.config, source.config, source.name)
+        if target.config.ledger and not source.has_ledger:
+            raise KanervaError(
+                "sources",
+                expected=f"memories with a ledger, like '{target.name}'",
+                got=f"'{source.name}', which has none",
+                fix="Merge into a memory that was created with ledger=False.",
+            )
+    with contextlib.ExitStack() as stack:
+        for source in sources:
+            stack.enter_context(source.held())
+        connection = stack.enter_context(target.writing())
+        blocks_of = [(source, set(source.blocks())) for source in sources]
+        for block in sorted(set().union(*(blocks for _, blocks in blocks_of))):
+            parts = [source.part(block) for source, blocks in blocks_of if block in blocks]
+            if not target.config.ledger:
+                parts = [(sums, None) for sums, _ in parts]
+            target.merge(connection, block, parts)
+        return target.state(connection)

@@ -1,0 +1,149 @@
+"""What the operations of a store return."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Written(NamedTuple):
+    """What a write did. See `MemoryStore.write`.
+
+    Example:
+        >>> from kanerva.store import Written
+        >>> Written(ids=["a", "b"], num_written=2, skipped=[1]).num_written
+        2
+
+    """
+
+    ids: list[str]
+    """The ids of the items that were written; none without a ledger."""
+    num_written: int
+    """How many items were written."""
+    skipped: list[int]
+    """Positions of items that were left out because the memory knew them already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What was deleted, and the state of the memory before and after. See `MemoryStore.forget`.
+
+    A state is the SHA-256 of all sums. Since sums are exact, a memory in which only the remaining
+    items were ever written has the same state, wherever and in whichever order they were written.
+
+    Example:
+        >>> from kanerva.store import Receipt
+        >>> receipt = Receipt(
+        ...     memory="notes",
+        ...     ids=("a",),
+        ...     num_items=1,
+        ...     time=0.0,
+        ...     before="12",
+        ...     after="34",
+        ...     purged=True,
+        ... )
+        >>> "after" in receipt.to_json()
+        True
+
+    """
+
+    memory: str
+    """The name of the memory."""
+    ids: tuple[str, ...]
+    """What was deleted; nothing if items were presented again."""
+    num_items: int
+    """How many items were deleted."""
+    time: float
+    """When, in seconds since 1970."""
+    before: str
+    """The state before."""
+    after: str
+    """The state after."""
+    distance: float | None = None
+    """How far the memory is from one that was rebuilt without the items, relative to its mean; only
+    with `verify`."""
+    purged: bool = False
+    """Whether every trace of the items is gone from all files."""
+
+    def to_json(self) -> str:
+        """The receipt as one line of JSON.
+
+        Returns:
+            All fields.
+
+        """
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryInfo:
+    """What a memory is and holds. See `MemoryStore.info`.
+
+    Example:
+        >>> import tempfile
+        >>> import kanerva
+        >>> from kanerva.store import plan_vectors
+        >>> with tempfile.TemporaryDirectory() as folder, kanerva.open(folder) as store:
+        ...     store.create("notes", plan=plan_vectors(20, 8))
+        ...     store.info("notes").num_items
+        0
+
+    """
+
+    name: str
+    """Its name."""
+    kind: str
+    """images or vectors."""
+    num_items: int
+    """Items in the memory."""
+    num_rows: int
+    """Rows of all blocks together."""
+    num_blocks: int
+    """Blocks; each item is in one of them."""
+    code_size: int
+    """Entries of what is stored for each item."""
+    ledger: bool
+    """Whether each item is kept."""
+    half_life: float | None
+    """Seconds after which evidence counts half."""
+    dtype: str
+    """The numbers of readings."""
+    model: str | None
+    """The name of the model of an image memory."""
+    fingerprint: str
+    """SHA-256 of the model or plan."""
+    state: str
+    """SHA-256 of all sums."""
+    num_bytes: int
+    """Bytes of all files."""
+    distance: float | None
+    """Distance to a memory rebuilt from the ledger, with `verify`."""
+
+
+class Attribution(NamedTuple):
+    """Which written items produced a reading. See `MemoryStore.attribute`.
+
+    Example:
+        >>> import torch
+        >>> from kanerva.store import Attribution
+        >>> found = Attribution(
+        ...     ["a"], [None], torch.tensor([0.5]), torch.ones(1, 2), torch.ones(2), torch.ones(2)
+        ... )
+        >>> found.ids
+        ['a']
+
+    """
+
+    ids: list[str]
+    """Items of the block that was read, the strongest contribution first."""
+    labels: list[str | None]
+    """Their labels."""
+    shares: Tensor
+    """(N,): w' U w_t / s2, with its sign."""
+    contributions: Tensor
+    """(N, C): c_t = (w' U w_t / s2) z_t."""
+    prior: Tensor
+    """(C,): the part of the prior."""
+    reading: Tensor
+    """(C,): w' R, the sum of everything."""

@@ -1,0 +1,105 @@
+"""The planner: its theory against random matrices, and its plans against memories."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import kanerva
+from kanerva.store import plan_vectors
+from kanerva.store.plan import SCALE
+from kanerva.store.random_features import RandomFeatures, unit_length
+from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
+from store_cases import area_under_curve, vectors
+
+
+@pytest.mark.parametrize("items_per_row", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("noise_var", [0.003, 0.1, 2.0])
+def test_theory_against_random_matrices(items_per_row, noise_var):
+    """Dense ridge regression with Gaussian weights."""
+    K = 400
+    n = round(items_per_row * K)
+    W = np.random.default_rng(0).standard_normal((n, K)) / math.sqrt(K)
+    kernel = W @ W.T
+    H = np.linalg.solve(kernel + noise_var * np.eye(n), kernel)
+    readout = np.linalg.solve(W.T @ W + noise_var * np.eye(K), W.T)
+    found = expected_recall(items_per_row, noise_var)
+    assert found.own == pytest.approx(np.trace(H) / n, rel=0.03)
+    assert found.energy == pytest.approx(np.trace(H @ H) / n, rel=0.05)
+    assert found.leak == pytest.approx((readout**2).sum() / K, rel=0.05)
+
+
+def test_random_features_have_the_kernel():
+    features = RandomFeatures(size=20, num_rows=20_000, num_blocks=1, scale=SCALE, seed=0)
+    x = unit_length(np.random.default_rng(0).standard_normal((30, 20)))
+    W = features.weights(x)
+    distances = ((x[:, None] - x[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(W @ W.T, np.exp(-(SCALE**2) * distances / 2), atol=0.03)
+    noisy = unit_length(x + 0.3 * unit_length(np.random.default_rng(1).standard_normal(x.shape)))
+    similarity = (W * features.weights(noisy)).sum(1).mean()
+    assert similarity == pytest.approx(cue_similarity(SCALE, 0.3), abs=0.03)
+
+
+def test_the_best_noise_is_the_best():
+    similarity = cue_similarity(SCALE, 0.2)
+    best = best_noise_var(0.5, similarity)
+    error = expected_recall(0.5, best).squared_error(similarity)
+    for factor in (0.5, 2.0):
+        assert expected_recall(0.5, factor * best).squared_error(similarity) > error
+
+
+@pytest.mark.parametrize("error", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("num_items", [300, 1500])
+def test_plans_keep_their_promise(tmp_path, error, num_items):
+    """Measured errors are within 10 % of the wanted one, with one block and with several."""
+    size = 128
+    plan = plan_vectors(num_items, size, error=error, cue_noise=0.1)
+    assert plan.predicted_error == pytest.approx(error, rel=0.02)
+    x = vectors(num_items, size=size)
+    with kanerva.open(tmp_path) as store:
+        store.create("a", plan=plan)
+        store.write("a", x)
+        cues = x[:300] + 0.1 * vectors(300, size=size, seed=1)
+        found = store.read("a", cues)
+    measured = (found.items - x[:300]).norm(dim=1).square().mean().sqrt().item()
+    assert measured == pytest.approx(error, rel=0.1)
+
+
+def test_a_sample_makes_ordinary_vectors_work(tmp_path):
+    """Vectors far from zero, of any length, whose entries depend on each other."""
+    generator = torch.Generator().manual_seed(0)
+    mixing = torch.randn(64, 64, generator=generator) * torch.logspace(0, -1, 64)[:, None]
+    x = 100 * (5 + torch.randn(900, 64, generator=generator) @ mixing)
+    plan = plan_vectors(400, 64, rows_per_item=1.0, sample=x[:400])
+    assert plan.effective_size < 45
+    with kanerva.open(tmp_path) as store:
+        store.create("a", plan=plan)
+        store.write("a", x[:400])
+        known = store.read("a", x[:400]).confidence.numpy()
+        unknown = store.read("a", x[500:]).confidence.numpy()
+        found = store.read("a", x[:400]).items
+    assert area_under_curve(known, unknown) > 0.95
+    centred = x[:400] - x[:400].mean(0)
+    assert (found - x[:400]).norm() < 0.5 * centred.norm()
+
+
+def test_blocks_are_found_again():
+    """With the planned number of probes, nearly all noisy cues ask the right block."""
+    plan = plan_vectors(20_000, 64, rows_per_item=0.5, cue_noise=0.2)
+    features = RandomFeatures(64, plan.num_rows, plan.num_blocks, plan.scale, plan.seed)
+    x = vectors(2000, size=64).double().numpy()
+    own = features.blocks(x)
+    probes = features.blocks(
+        x + 0.2 * vectors(2000, size=64, seed=1).double().numpy(), plan.num_probes
+    )
+    assert (probes == own).any(1).mean() > 0.97
+    assert (np.diff(np.sort(np.bincount(own[:, 0], minlength=plan.num_blocks))) >= 0).all()
+    assert np.bincount(own[:, 0], minlength=plan.num_blocks).max() < 5 * 2000 / plan.num_blocks
+
+
+def test_plans_are_the_same_for_the_same_arguments():
+    assert plan_vectors(100, 8) == plan_vectors(100, 8)
+    assert plan_vectors(100, 8).fingerprint == plan_vectors(100, 8).fingerprint
+    assert plan_vectors(100, 8, seed=1).fingerprint != plan_vectors(100, 8).fingerprint
+    assert plan_vectors(100, 8, cue_noise=0).cue_noise == 0
