@@ -187,6 +187,7 @@ def _faiss_methods(vectors: np.ndarray) -> list[tuple[str, Callable, float]]:
     methods = []
     for num_parts in (192, 96, 48):
         index = faiss.IndexPQ(SIZE, num_parts, 8, faiss.METRIC_INNER_PRODUCT)
+        index.pq.cp.min_points_per_centroid = 5  # say nothing about few training points
         index.train(vectors)
         index.add(vectors)
 
