@@ -9,6 +9,7 @@ devices are in `kanerva.memory.tensor_checks`.
 import math
 from numbers import Real
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,10 +33,12 @@ def check_finite(argument: str, tensor: Tensor) -> None:
         return
     bad = ~numbers(tensor).isfinite()
     if bad.any():
+        first = bad.flatten().int().argmax().item()  # inside torch.func lists of indices fail
+        place = tuple(int(index) for index in np.unravel_index(int(first), bad.shape))
         raise KanervaError(
             argument,
             expected="finite values",
-            got=f"{int(bad.sum())} NaN or Inf, first at {tuple(bad.nonzero()[0].tolist())}",
+            got=f"{int(bad.sum())} NaN or Inf, first at {place}",
             fix="If they come from data, leave those items out. If a network made them, its "
             "training has diverged: go back to an earlier checkpoint and lower the learning rate "
             "(torch.autograd.set_detect_anomaly(True) finds the first bad step).",
