@@ -179,11 +179,15 @@ CHECKS = {
     "model.key_size": Check(to(6), shapes),
     "model.address_code_size": Check(to(2), shapes),
     "model.hidden_size": Check(to(7), shapes),
-    "model.bottom_up": Check(lambda now: not now, shapes),
+    "model.bottom_up": Check(lambda now: not now, shapes, {"model.code_posterior": "correction"}),
     "model.input_noise": Check(to(0.5), after_two_steps),
     "model.noisy_input": Check(to("image"), after_two_steps),
     # Without the bottom-up stream there is no q(z|x, y, M) to give a form to.
-    "model.code_posterior": Check(to("direct"), after_two_steps, {"model.bottom_up": True}),
+    "model.code_posterior": Check(
+        lambda now: "correction" if now == "direct" else "direct",
+        after_two_steps,
+        {"model.bottom_up": True},
+    ),
     "model.prior_std": Check(lambda now: 2 + now, after_two_steps),
     "model.noise_var": Check(to(0.5), after_two_steps),
     "model.covariance": Check(to("diagonal"), after_two_steps),

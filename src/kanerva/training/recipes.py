@@ -137,7 +137,13 @@ def cifar10_paper_vae() -> Config:
 def as_in_paper(config: Config) -> Config:
     """The same sizes with the training of the paper's text."""
     assert isinstance(config.model, ModelConfig)
-    model = replace(config.model, address_code_size=50, hidden_size=200, prior_std=1.0)
+    model = replace(
+        config.model,
+        address_code_size=50,
+        hidden_size=200,
+        prior_std=1.0,
+        code_posterior="direct",
+    )
     training = replace(
         config.training,
         start="truncated",
