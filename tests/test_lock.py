@@ -1,15 +1,18 @@
 """A run folder has one writer: real processes that want the same folder."""
 
+import fcntl
 import json
 import os
 import signal
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from kanerva.errors import KanervaError
-from kanerva.training.lock import locked
+from kanerva.training.lock import LOCK, locked
 from processes import Process, Start, starting, wait_for, wait_for_progress, wait_until
 from small_runs import SMALL_CHANGES, SMALL_FLAGS
 
@@ -125,3 +128,13 @@ def test_a_place_that_cannot_be_a_folder(train, tmp_path, kind):
     assert "Errno" not in stderr
     if kind != "loop":
         assert path.read_text() == "something else"
+
+
+def test_a_holder_that_has_not_written_its_number_yet_is_waited_for(tmp_path):
+    descriptor = os.open(tmp_path / LOCK, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    owner = json.dumps({"process": 1234, "host": socket.gethostname()}).encode()
+    threading.Timer(0.2, lambda: os.write(descriptor, owner)).start()
+    with pytest.raises(KanervaError, match="process 1234"), locked(tmp_path):
+        pass
+    os.close(descriptor)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ LOCK = "lock"
 """The file in a run folder that is locked. It says who trains there, and goes when that ends."""
 HELD = (errno.EAGAIN, errno.EACCES)
 """Errors that mean: another process holds the lock."""
+WRITES_WITHIN = 100
+"""Hundredths of a second for which a holder that has not said who it is yet is waited for."""
 
 
 @contextlib.contextmanager
@@ -103,13 +106,16 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _holder(descriptor: int) -> str:
-    """Who holds the lock, in words."""
-    try:
-        owner = json.loads(os.read(descriptor, 1000))
-        process, host = int(owner["process"]), str(owner["host"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"  # which has not written its number yet
-    return f"process {process}" + ("" if host == socket.gethostname() else f" on {host}")
+    """Who holds the lock, in words. A process that has just got it writes its number next."""
+    for _ in range(WRITES_WITHIN):
+        try:
+            owner = json.loads(os.pread(descriptor, 1000, 0))
+            process, host = int(owner["process"]), str(owner["host"])
+        except (OSError, ValueError, KeyError, TypeError):
+            time.sleep(0.01)
+            continue
+        return f"process {process}" + ("" if host == socket.gethostname() else f" on {host}")
+    return "another process"
 
 
 def _in_use(folder: Path, argument: str, holder: str) -> KanervaError:
