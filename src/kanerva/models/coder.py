@@ -105,13 +105,7 @@ class Coder(nn.Module):
 
     def check_images(self, argument: str, images: Tensor) -> None:
         """Refuse what is not a tensor (..., T, channels, H, W) of pixels between 0 and 1."""
-        if not isinstance(images, Tensor):
-            raise KanervaError(
-                argument,
-                expected="a tensor",
-                got=type(images).__name__,
-                fix="torch.from_numpy(array).float() makes one from an array.",
-            )
+        check_is_tensor(argument, images)
         self.check_shape(argument, images)
         self.check_dtype()
         like = next(self.parameters())
@@ -140,3 +134,14 @@ class Coder(nn.Module):
                 got=f"values from {low:g} to {high:g}",
                 fix="Divide bytes by 255, or clamp: images.clamp(0, 1); NaN comes from elsewhere.",
             )
+
+
+def check_is_tensor(argument: str, value: object) -> None:
+    """Refuse arrays, lists and what else is not a tensor."""
+    if not isinstance(value, Tensor):
+        raise KanervaError(
+            argument,
+            expected="a tensor",
+            got=type(value).__name__,
+            fix="torch.from_numpy(array).float() makes one from an array.",
+        )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_flag
-from kanerva.models.coder import Coder
+from kanerva.models.coder import Coder, check_is_tensor
 from kanerva.models.model import Noise
 
 
@@ -32,7 +32,7 @@ def check_bound_inputs(
     """
     if torch.compiler.is_compiling():
         return
-    _check_tensor("images", images)
+    check_is_tensor("images", images)
     coder.check_shape("images", images)
     if not isinstance(noise, Noise):
         raise _noise_error("noise", "what draw_noise(images) returned", type(noise).__name__)
@@ -63,16 +63,6 @@ def check_reading_options(sample: object, on_reading: object) -> None:
         )
 
 
-def _check_tensor(argument: str, value: object) -> None:
-    if not isinstance(value, Tensor):
-        raise KanervaError(
-            argument,
-            expected="a tensor (B, T, channels, H, W)",
-            got=type(value).__name__,
-            fix="torch.from_numpy(array).float() makes one from an array.",
-        )
-
-
 def _check_noise(argument: str, value: object, shape: tuple[int, ...]) -> None:
     if isinstance(value, Tensor) and tuple(value.shape) == shape:
         return
@@ -90,7 +80,7 @@ def _noise_error(argument: str, expected: str, got: str) -> KanervaError:
 
 
 def _check_cues(images: Tensor, cues: Tensor) -> None:
-    _check_tensor("cues", cues)
+    check_is_tensor("cues", cues)
     if cues.dim() > 4 and cues.shape[1:] == images.shape[1:] and len(cues) <= len(images):
         return
     most = len(images) if images.dim() > 4 else 1

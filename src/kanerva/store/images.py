@@ -13,12 +13,12 @@ from torch import Tensor
 
 from kanerva.errors import KanervaError
 from kanerva.memory.episode import checked_episode
-from kanerva.models.checkpoint import load
+from kanerva.models.checkpoint import load_with_card
 from kanerva.models.config import config_to_dict
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.reading import ReadResult
 from kanerva.store.exact_sums import Grid
-from kanerva.store.item_coder import Block, EncodedItems, ItemCoder, Items, Reading
+from kanerva.store.item_coder import Answer, Block, EncodedItems, ItemCoder, Items
 
 IMAGE_GRID = Grid(weight_exponent=-26, weight_bits=36, code_exponent=-26, code_bits=40)
 """Weights up to 512 and codes up to 8,192, in steps of 1.5e-8."""
@@ -61,25 +61,17 @@ class ImageCoder(ItemCoder):
         return EncodedItems(np.zeros(len(images), np.int64), *parts)
 
     def read(
-        self,
-        cues: Items,
-        block: Callable[[int], Block],
-        *,
-        threshold: float,
-        dtype: torch.dtype,
-        num_readings: int | None,
-    ) -> Reading:
+        self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
+    ) -> Answer:
         images = _checked_images(cues, "cues").to(self.model.device)
         memory = block(0).memory.to(torch.float32).to(self.model.device)
         result = self.model.read(images, memory, num_readings=num_readings or NUM_READINGS)
-        confidence = confidence_of(result).cpu()
         weights = result.weights.cpu()
-        return Reading(
-            items=result.images.cpu().to(dtype),
-            confidence=confidence.to(dtype),
-            known=confidence >= threshold,
-            codes=(weights.double() @ block(0).memory._mean).to(dtype),
-            weights=weights.to(dtype),
+        return Answer(
+            items=result.images.cpu(),
+            confidence=confidence_of(result).cpu(),
+            codes=weights.double() @ block(0).memory._mean,
+            weights=weights,
             blocks=torch.zeros(len(images), dtype=torch.int64),
         )
 
@@ -93,7 +85,7 @@ def find_model(model: KanervaMachine | str) -> tuple[KanervaMachine, str | None]
     """The model, and the name by which it can be found again."""
     if isinstance(model, KanervaMachine):
         return model, None
-    found = load(model)
+    found, _ = load_with_card(model)
     if not isinstance(found, KanervaMachine):
         raise KanervaError(
             "model",

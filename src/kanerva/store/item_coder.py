@@ -41,6 +41,16 @@ class Block(NamedTuple):
     """Mean of the squared entries of its codes."""
 
 
+class Answer(NamedTuple):
+    """What a coder found for some cues, in the precision it computes in. `Reading` explains it."""
+
+    items: Tensor
+    confidence: Tensor
+    codes: Tensor
+    weights: Tensor
+    blocks: Tensor
+
+
 class Reading(NamedTuple):
     """What a memory returned for some cues, and how sure it is. See `MemoryStore.read`.
 
@@ -72,6 +82,18 @@ class Reading(NamedTuple):
     """(T,): the block that was read."""
 
 
+def reading_of(answer: Answer, *, threshold: float, dtype: torch.dtype) -> Reading:
+    """The answer in the dtype of the memory; cues below the threshold are not known."""
+    return Reading(
+        items=answer.items.to(dtype),
+        confidence=answer.confidence.to(dtype),
+        known=answer.confidence >= threshold,
+        codes=answer.codes.to(dtype),
+        weights=answer.weights.to(dtype),
+        blocks=answer.blocks,
+    )
+
+
 class ItemCoder(ABC):
     """Turns items into weights and codes, and readings into items."""
 
@@ -97,12 +119,6 @@ class ItemCoder(ABC):
 
     @abstractmethod
     def read(
-        self,
-        cues: Items,
-        block: Callable[[int], Block],
-        *,
-        threshold: float,
-        dtype: torch.dtype,
-        num_readings: int | None,
-    ) -> Reading:
+        self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
+    ) -> Answer:
         """What the blocks hold for cues; `num_readings` is for images."""

@@ -13,7 +13,7 @@ from kanerva.errors import KanervaError
 from kanerva.store.attribution import attributions
 from kanerva.store.batches import ItemSource, batches_of, total_of
 from kanerva.store.deleting import forget_ids, forget_items
-from kanerva.store.item_coder import Items, Reading
+from kanerva.store.item_coder import Items, Reading, reading_of
 from kanerva.store.item_rows import Payload
 from kanerva.store.memory_config import checked_time
 from kanerva.store.merging import merge_into, open_sources
@@ -158,13 +158,10 @@ class MemoryStore(StoreFolder):
         if num_readings is not None:
             check_integer("num_readings", num_readings, at_most=1000, fix="6 is a good start.")
         when = checked_time(now, clock.time())
-        return memory.coder.read(
-            cues,
-            lambda number: memory.block(number, now=when),
-            threshold=threshold,
-            dtype=memory.dtype,
-            num_readings=num_readings,
+        answer = memory.coder.read(
+            cues, lambda number: memory.block(number, now=when), num_readings=num_readings
         )
+        return reading_of(answer, threshold=threshold, dtype=memory.dtype)
 
     def novelty(self, name: str, items: Items, *, now: float | None = None) -> Tensor:
         """How much a memory would learn from items, before they are written.

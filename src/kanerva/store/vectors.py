@@ -13,7 +13,7 @@ import torch
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.store.exact_sums import Floats
-from kanerva.store.item_coder import Block, EncodedItems, ItemCoder, Items, Reading
+from kanerva.store.item_coder import Answer, Block, EncodedItems, ItemCoder, Items
 from kanerva.store.plan import VectorPlan
 from kanerva.store.random_features import RandomFeatures, unit_length
 from kanerva.store.recall_theory import cue_similarity
@@ -69,14 +69,8 @@ class VectorCoder(ItemCoder):
         )
 
     def read(
-        self,
-        cues: Items,
-        block: Callable[[int], Block],
-        *,
-        threshold: float,
-        dtype: torch.dtype,
-        num_readings: int | None,
-    ) -> Reading:
+        self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
+    ) -> Answer:
         if num_readings is not None:
             raise KanervaError(
                 "num_readings",
@@ -104,12 +98,11 @@ class VectorCoder(ItemCoder):
         chosen = codes[each, best]
         size = self.plan.size
         items = chosen[:, size:] if self.plan.value_size else chosen + self.centre
-        return Reading(
-            items=torch.from_numpy(items).to(dtype),
-            confidence=confidence.to(dtype),
-            known=confidence >= threshold,
-            codes=torch.from_numpy(chosen).to(dtype),
-            weights=torch.from_numpy(weights).to(dtype),
+        return Answer(
+            items=torch.from_numpy(items),
+            confidence=confidence,
+            codes=torch.from_numpy(chosen),
+            weights=torch.from_numpy(weights),
             blocks=torch.from_numpy(probes[each, best]),
         )
 
