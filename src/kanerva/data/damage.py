@@ -10,16 +10,40 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_generator, check_one_of
+from kanerva.data import damage_shapes as shapes
 from kanerva.errors import KanervaError
 
-Damage = Literal["block12", "erase12", "salt", "half", "none"]
+Damage = Literal[
+    "block12",
+    "erase12",
+    "salt",
+    "half",
+    "none",
+    "invert12",
+    "salt20",
+    "flip10",
+    "rotate15",
+    "shift2",
+    "shift3",
+    "scale20",
+    "thin",
+    "thick",
+    "line",
+    "scribble",
+]
 """The name of a kind of damage; `damage` says what each one does."""
 DAMAGES: tuple[Damage, ...] = get_args(Damage)
 """The names of all kinds of damage."""
+TRAINED_DAMAGES: tuple[Damage, ...] = ("block12", "erase12", "salt", "half")
+"""The kinds that `any_damage` chooses from."""
 BLOCK = 12
 """Side of the square that the paper puts on its cues (section 4.3)."""
 SALT = 0.1
 """Share of pixels that salt turns into ink."""
+ANGLE = 15.0
+"""Degrees of rotate15, to either side."""
+SCALE = 1.2
+"""Factor of scale20, up or down."""
 
 
 class DamageNoise(NamedTuple):
@@ -41,6 +65,22 @@ class DamageNoise(NamedTuple):
 
     per_image: Tensor
     per_pixel: Tensor
+
+    def more(self, count: int) -> Tensor:
+        """More numbers for each image, (..., count), for damage that needs none for each pixel.
+
+        Args:
+            count: how many, at most as many as an image has pixels.
+
+        Returns:
+            The first numbers of `per_pixel`.
+
+        Example:
+            >>> DamageNoise.draw(torch.zeros(5, 1, 28, 28), None).more(8).shape
+            torch.Size([5, 8])
+
+        """
+        return self.per_pixel.flatten(-3)[..., :count]
 
     @staticmethod
     def draw(images: Tensor, generator: torch.Generator | None) -> "DamageNoise":
@@ -127,14 +167,35 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
         check_one_of("damage", kind, DAMAGES, fix="The paper uses block12.")
     _check_images(images)
     _check_noise(noise, images)
-    height, width = images.shape[-2:]
+    size = (images.shape[-2], images.shape[-1])
+    first, second = noise.per_image[..., 0], noise.per_image[..., 1]
     if kind == "none":
         return images
-    if kind == "salt":
-        return torch.where(noise.per_pixel < SALT, 1.0, images)
+    if kind in ("salt", "salt20"):
+        return torch.where(noise.per_pixel < (SALT if kind == "salt" else 2 * SALT), 1.0, images)
+    if kind == "flip10":
+        return torch.where(noise.per_pixel < 0.1, 1 - images, images)
     if kind == "half":
-        return torch.where(_half(noise.per_image, height, width), 0.0, images)
-    return torch.where(_block(noise.per_image, height, width), float(kind == "block12"), images)
+        return torch.where(shapes.half_mask(noise.per_image, *size), 0.0, images)
+    if kind == "thin":
+        return shapes.thinned(images)
+    if kind == "thick":
+        return shapes.thickened(images)
+    if kind in ("shift2", "shift3"):
+        return shapes.shifted(images, first, 2 if kind == "shift2" else 3)
+    if kind in ("rotate15", "scale20"):
+        zero, one, up = torch.zeros_like(first), torch.ones_like(first), second > 0.5
+        angle = torch.where(up, ANGLE, -ANGLE) if kind == "rotate15" else zero
+        scale = torch.where(up, SCALE, 1 / SCALE) if kind == "scale20" else one
+        return shapes.moved(images, angle=angle, scale=scale, down=zero, right=zero)
+    if kind == "line":
+        return torch.where(shapes.line_mask(noise.per_image, *size), 1.0, images)
+    if kind == "scribble":
+        return torch.where(shapes.scribble_mask(noise.more(8), *size), 1.0, images)
+    mask = shapes.block_mask(noise.per_image, *size, BLOCK)
+    if kind == "invert12":
+        return torch.where(mask, 1 - images, images)
+    return torch.where(mask, float(kind == "block12"), images)
 
 
 def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
@@ -163,7 +224,7 @@ def any_damage(images: Tensor, noise: DamageNoise) -> Tensor:
     """
     _check_images(images, num_dimensions=4)
     _check_noise(noise, images)
-    kinds: list[Damage] = [kind for kind in DAMAGES if kind != "none"]
+    kinds = TRAINED_DAMAGES
     which, share = (noise.per_image[..., number, None, None, None] for number in (2, 3))
     damaged = torch.lerp(images, images.roll(1, dims=-4), 0.5 * share)
     for number, kind in enumerate(kinds):
@@ -203,28 +264,3 @@ def _check_noise(noise: DamageNoise, images: Tensor) -> None:
         else type(noise).__name__,
         fix="Draw them for these images: DamageNoise.draw(images, generator).",
     )
-
-
-def _block(per_image: Tensor, height: int, width: int) -> Tensor:
-    """Make a mask (..., 1, H, W) that is true in a square of side BLOCK."""
-    rows, columns = (
-        _between(per_image[..., axis], size, min(BLOCK, size))
-        for axis, size in enumerate((height, width))
-    )
-    return (rows[..., :, None] & columns[..., None, :]).unsqueeze(-3)
-
-
-def _between(place: Tensor, size: int, length: int) -> Tensor:
-    """Say which of `size` pixels lie in a stretch of `length`; `place`, 0 to 1, moves it."""
-    start = (place * (size - length + 1)).floor().unsqueeze(-1)
-    pixels = torch.arange(size, device=place.device)
-    return (pixels >= start) & (pixels < start + length)
-
-
-def _half(per_image: Tensor, height: int, width: int) -> Tensor:
-    """Make a mask (..., 1, H, W) that is true above, below, left or right of the middle."""
-    device = per_image.device
-    rows = (torch.arange(height, device=device) < height / 2)[:, None].expand(height, width)
-    columns = (torch.arange(width, device=device) < width / 2).expand(height, width)
-    upright, first = (per_image[..., axis, None, None] > 0.5 for axis in (0, 1))
-    return (torch.where(upright, rows, columns) == first).unsqueeze(-3)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_bool, check_integer, check_one_of, check_path
-from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
+from kanerva.data import burda, cache, cifar10, folder, glyphs, handwriting, omniglot
 from kanerva.data.dataset import SPLITS, Dataset
 from kanerva.data.dataset_checks import BINARISATIONS, check_likelihood
 from kanerva.data.folder_contents import warn_about_skipped
@@ -65,6 +65,18 @@ READERS = {
         "threshold20",
         resizable=True,
     ),
+    "handwriting": DatasetReader(
+        omniglot.find, handwriting.read, 28, True, "bernoulli", "threshold20", resizable=True
+    ),
+    "unseen-fonts": DatasetReader(
+        glyphs.find,
+        handwriting.read_unseen_fonts,
+        glyphs.SIZE,
+        True,
+        "bernoulli",
+        "threshold20",
+        resizable=True,
+    ),
     "omniglot-burda": DatasetReader(
         burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", resizable=False
     ),
@@ -81,7 +93,7 @@ DATASETS = tuple(READERS)
 Example:
     >>> from kanerva.data import DATASETS
     >>> DATASETS
-    ('omniglot', 'omniglot-alphabets', 'omniglot-burda', 'cifar10', 'glyphs')
+    ('omniglot', 'omniglot-alphabets', 'handwriting', 'unseen-fonts', 'omniglot-burda', 'cifar10', 'glyphs')
 
 """
 

@@ -13,6 +13,7 @@ from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState, infer_weights
 from kanerva.models.config import LearnedAddressConfig
+from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.nets import mlp
 
 State = TypeVar("State")
@@ -30,6 +31,11 @@ class Addressing(nn.Module, ABC, Generic[State]):
     def reachable_share(self) -> float:
         """The share of the memory's K directions that addresses can reach."""
         return 1.0
+
+    @property
+    def key_width(self) -> float | None:
+        """The width of Fourier keys, which a reader can search; None for other keys."""
+        return None
 
     @abstractmethod
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
@@ -70,7 +76,7 @@ class LearnedAddressing(Addressing[State]):
         embedding_size: int,
         address_code_size: int,
         hidden_size: int,
-        table: AddressTable | None = None,
+        table: AddressTable | FourierKeys | None = None,
     ) -> None:
         super().__init__()
         self.address_code_size = address_code_size
@@ -79,7 +85,7 @@ class LearnedAddressing(Addressing[State]):
 
     @classmethod
     def from_config(
-        cls, config: LearnedAddressConfig, table: AddressTable | None = None
+        cls, config: LearnedAddressConfig, table: AddressTable | FourierKeys | None = None
     ) -> "LearnedAddressing[State]":
         """Addressing of the sizes in a config."""
         return cls(
@@ -92,10 +98,14 @@ class LearnedAddressing(Addressing[State]):
     @property
     def reachable_share(self) -> float:
         """min(S, K) / K: weights are products of keys of S entries with K addresses."""
-        if self.table is None:
+        if not isinstance(self.table, AddressTable):
             return 1.0
         num_rows, key_size = self.table.addresses.shape
         return min(key_size, num_rows) / num_rows
+
+    @property
+    def key_width(self) -> float | None:
+        return self.table.width if isinstance(self.table, FourierKeys) else None
 
     def posterior(self, embeddings: Tensor, state: State) -> Gaussian:
         """q(y|x). It does not depend on the memory."""

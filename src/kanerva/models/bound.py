@@ -35,6 +35,9 @@ class Bound(NamedTuple):
     memory_kl_per_item: Tensor | None
     """KL( q(M|X) || p(M) ) / T: what the memory itself cost. It is not part of the bound (eq:J).
     None while training, and for a memory that is not a distribution."""
+    extra_loss: Tensor | None = None
+    """What training minimises besides the bound, (B,); None where there is nothing. It is not part
+    of the bound."""
 
     @property
     def total(self) -> Tensor:
@@ -42,7 +45,7 @@ class Bound(NamedTuple):
         return self.reconstruction + self.kl_address + self.kl_code
 
     def weighted(self, kl_weight: Tensor | float) -> Tensor:
-        """The loss of each episode, (B,): the bound with a weight on its two KL terms.
+        """The loss of each episode, (B,): the bound with a weight on its KL terms, and extras.
 
         Args:
             kl_weight: a number, below 1 while training starts.
@@ -61,16 +64,31 @@ class Bound(NamedTuple):
                 got=repr(kl_weight),
                 fix="Pass 1.0 for the bound itself.",
             )
-        return self.reconstruction + kl_weight * (self.kl_address + self.kl_code)
+        loss = self.reconstruction + kl_weight * (self.kl_address + self.kl_code)
+        return loss if self.extra_loss is None else loss + self.extra_loss
+
+
+class ItemTerms(NamedTuple):
+    """The terms of the bound for each item, (B, T)."""
+
+    log_likelihood: Tensor
+    kl_address: Tensor
+    kl_code: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """The negative bound of each item."""
+        return self.kl_address + self.kl_code - self.log_likelihood
 
 
 def mean_over_items(
-    log_likelihood: Tensor, kl_address: Tensor, kl_code: Tensor, memory_kl: Tensor | None
+    terms: ItemTerms, memory_kl: Tensor | None, extra: Tensor | None = None
 ) -> Bound:
-    """The bound from the terms of each item (B, T) and the memory's KL (B,)."""
+    """The bound from the terms of each item, the memory's KL (B,) and a training loss (B,)."""
     return Bound(
-        -log_likelihood.mean(-1),
-        kl_address.mean(-1),
-        kl_code.mean(-1),
-        None if memory_kl is None else memory_kl / log_likelihood.shape[-1],
+        -terms.log_likelihood.mean(-1),
+        terms.kl_address.mean(-1),
+        terms.kl_code.mean(-1),
+        None if memory_kl is None else memory_kl / terms.log_likelihood.shape[-1],
+        extra,
     )

@@ -49,6 +49,6 @@ def _with_controller(
         memory,
         LearnedAddressing.from_config(config),
         make_code_net(config),
-        is_direct=config.code_posterior == "direct",
+        code_posterior=config.code_posterior,
     )
     return MemoryModel(config, coder=coder, access=access)

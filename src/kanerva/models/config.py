@@ -16,7 +16,8 @@ LikelihoodName = Literal["bernoulli", "gaussian"]
 Covariance = Literal["full", "diagonal"]
 ReadingMode = Literal["mean", "sample", "distribution"]
 WritingMode = Literal["sample", "distribution"]
-CodePosteriorForm = Literal["correction", "direct"]
+CodePosteriorForm = Literal["correction", "direct", "product"]
+KeyForm = Literal["network", "fourier"]
 NoisyInput = Literal["embedding", "image"]
 MAX_SIZE = 100_000
 """The most rows, entries and units. A memory of so many rows has a covariance of 80 GB."""
@@ -93,17 +94,17 @@ class LearnedAddressConfig(MemoryModelConfig):
     bottom_up: bool = True
     """Let q(z|x, y, M) correct what was read. Without it z comes from the memory alone."""
     code_posterior: CodePosteriorForm = "correction"
-    """The mean of q(z|x, y, M): the mean of p(z|y, M) plus what a network gives (correction), or
-    what the network gives (direct)."""
+    """q(z|x, y, M): the mean of p(z|y, M) plus what a network gives (correction), what the network
+    gives (direct), or the product of p(z|y, M) and a Gaussian that the network gives (product)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_bool("bottom_up", self.bottom_up, fix="Pass True, or False for z from the memory.")
-        if self.code_posterior == "direct" and not self.bottom_up:
+        if self.code_posterior != "correction" and not self.bottom_up:
             raise KanervaError(
                 "code_posterior",
                 expected="correction where bottom_up is off: there is no q(z|x, y, M)",
-                got="direct",
+                got=self.code_posterior,
                 fix="Leave it out, or switch bottom_up on.",
             )
 
@@ -132,8 +133,16 @@ class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
     """
 
     kind: ClassVar[str] = "kanerva"
+    keys: KeyForm = "network"
+    """How y becomes weights: a network f and learned addresses (the paper), or Fourier features of
+    y, whose overlap falls with distance. A reader can search those for what was written."""
     key_size: int = 50
-    """S: entries of a key b = f(y), and of each address."""
+    """S: entries of a key b = f(y), and of each address. Fourier keys have one for each row."""
+    key_width: float = 1.0
+    """Distance of address codes over which Fourier keys overlap."""
+    novel_share: float = 0.0
+    """Probability that an image was never written. The code of such an image has a prior without
+    memory and address, so that an overfull memory costs little more than none. 0 for the paper."""
     chunk: int | None = None
     """Items written at a time; by default a whole episode. With a full covariance the posterior is
     the same. With a diagonal one the covariances are dropped after every chunk."""
@@ -143,6 +152,9 @@ class ModelConfig(LearnedAddressConfig, BayesianMemoryConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("prior_std", self.prior_std, at_least=0, fix="Use 0 or 1.")
+        check_number("key_width", self.key_width, above=0, fix="Leave it out, or use 1.5.")
+        check_number("novel_share", self.novel_share, at_least=0, fix="Use 0 or 0.5.")
+        _check_keys(self)
         if self.chunk is not None:
             check_integer("chunk", self.chunk, fix="1 writes item by item, as the paper does.")
 
@@ -236,6 +248,33 @@ def _without_unused_fields(config: type[AnyModelConfig], given: dict[str, object
         )
     names = {field.name for field in dataclasses.fields(config)}
     return {name: value for name, value in given.items() if name in names}
+
+
+def _check_keys(config: ModelConfig) -> None:
+    """Refuse options of Fourier keys where they would be ignored, and sizes that do not fit."""
+    is_fourier = config.keys == "fourier"
+    if is_fourier and (config.key_size != config.num_rows or config.num_rows % 2):
+        raise KanervaError(
+            "key_size",
+            expected="an even num_rows and the same key_size: a Fourier key has a cosine and a "
+            "sine for each frequency, and one entry for each row",
+            got=f"{config.key_size} and num_rows {config.num_rows}",
+            fix=f"Pass num_rows {config.num_rows + config.num_rows % 2} and the same key_size.",
+        )
+    if not is_fourier and config.key_width != 1.0:
+        raise KanervaError(
+            "key_width",
+            expected="1.0 where keys is network: only Fourier keys have a width",
+            got=str(config.key_width),
+            fix="Leave it out, or pass keys fourier.",
+        )
+    if config.novel_share and (config.novel_share >= 1 or config.code_posterior != "product"):
+        raise KanervaError(
+            "novel_share",
+            expected="0, or a number below 1 with code_posterior product",
+            got=f"{config.novel_share} with {config.code_posterior}",
+            fix="Leave it out, or pass code_posterior product.",
+        )
 
 
 def _check_image_shape(shape: tuple[int, ...]) -> None:

@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from kanerva.models.addressing import LearnedAddressing
+from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
@@ -19,10 +19,14 @@ from kanerva.models.nets import fan_in
 
 CODE_STD, CODE_LOG_VAR = 6.0, -4.0
 """Codes of a memory model: they stand out from their noise of variance 1."""
+FOURIER_CODE_STD = 4.0
+"""The same with Fourier keys, whose prior memory predicts codes of this size."""
 VAE_CODE_STD, VAE_CODE_LOG_VAR = 1.0, -2.0
 """Codes of a VAE, whose prior is N(0, I)."""
 ADDRESS_NATS = 12.0
 """What q(y|x) tells about x, in nats, whatever the size of y."""
+FOURIER_ADDRESS_NATS = 35.0
+"""The same for Fourier keys, which need a precise address."""
 KEY_STD = 2.5
 """Standard deviation of keys: large enough that the memory keeps what is written."""
 MIN_STD = 0.02
@@ -57,7 +61,9 @@ def initialise_model(model: Model, images: Tensor) -> None:
     if not isinstance(model, MemoryModel):
         initialise_coder(model.coder, images, std=VAE_CODE_STD, log_var=VAE_CODE_LOG_VAR)
         return
-    embeddings = initialise_coder(model.coder, images, std=CODE_STD, log_var=CODE_LOG_VAR)
+    is_fourier = model.addressing.key_width is not None
+    std = FOURIER_CODE_STD if is_fourier else CODE_STD
+    embeddings = initialise_coder(model.coder, images, std=std, log_var=CODE_LOG_VAR)
     if isinstance(model.addressing, LearnedAddressing):
         initialise_addressing(model.addressing, embeddings)
 
@@ -85,9 +91,10 @@ def initialise_coder(coder: Coder, images: Tensor, *, std: float, log_var: float
 
 def initialise_addressing(addressing: LearnedAddressing, embeddings: Tensor) -> None:
     """q(y|x) with uncorrelated means of standard deviation 1, and keys of `KEY_STD`."""
-    log_var = -2 * ADDRESS_NATS / addressing.address_code_size
+    nats = ADDRESS_NATS if addressing.key_width is None else FOURIER_ADDRESS_NATS
+    log_var = -2 * nats / addressing.address_code_size
     address_codes = initialise_address_net(addressing.address_net, embeddings, log_var=log_var)
-    if addressing.table is not None:
+    if isinstance(addressing.table, AddressTable):
         initialise_key_net(addressing.table.key_net, address_codes)
 
 

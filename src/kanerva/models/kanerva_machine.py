@@ -8,9 +8,15 @@ from kanerva.memory import Evidence, MemoryState
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.config import ModelConfig, checked_config
+from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
+from kanerva.models.novel import NovelCodes
+
+FOURIER_PRIOR_SCALE = 4.0
+"""Standard deviation of the memory's rows before training. Fourier keys have length 1, so this is
+also the standard deviation of the codes that the prior memory predicts."""
 
 
 class KanervaMachine(MemoryModel[MemoryState]):
@@ -51,16 +57,19 @@ class KanervaMachine(MemoryModel[MemoryState]):
     def __init__(self, config: ModelConfig) -> None:
         config = checked_config(config, ModelConfig)
         coder = Coder(config)
-        memory = BayesianMemory(config, chunk=config.chunk, prior_std=config.prior_std)
-        table = AddressTable(
-            num_rows=config.num_rows,
-            key_size=config.key_size,
-            address_code_size=config.address_code_size,
-            hidden_size=config.hidden_size,
+        memory = BayesianMemory(
+            config,
+            chunk=config.chunk,
+            prior_std=config.prior_std,
+            prior_scale=FOURIER_PRIOR_SCALE if config.keys == "fourier" else 1.0,
         )
-        addressing = LearnedAddressing.from_config(config, table)
-        is_direct = config.code_posterior == "direct"
-        access = MemoryAccess(memory, addressing, make_code_net(config), is_direct=is_direct)
+        addressing = LearnedAddressing.from_config(config, _make_table(config))
+        code_net = make_code_net(config)
+        share = config.novel_share
+        novel = NovelCodes(code_size=config.code_size, share=share) if share > 0 else None
+        access = MemoryAccess(
+            memory, addressing, code_net, code_posterior=config.code_posterior, novel=novel
+        )
         super().__init__(config, coder=coder, access=access)
 
     @property
@@ -105,3 +114,19 @@ class KanervaMachine(MemoryModel[MemoryState]):
         writes_distributions = self.memory_module.writes_distributions
         code_var = code.log_var.exp() if writes_distributions else None
         return self.addressing.address_for(y), code.mean, code_var
+
+
+def _make_table(config: ModelConfig) -> AddressTable | FourierKeys:
+    """What turns y into weights."""
+    if config.keys == "fourier":
+        return FourierKeys(
+            num_rows=config.num_rows,
+            address_code_size=config.address_code_size,
+            width=config.key_width,
+        )
+    return AddressTable(
+        num_rows=config.num_rows,
+        key_size=config.key_size,
+        address_code_size=config.address_code_size,
+        hidden_size=config.hidden_size,
+    )

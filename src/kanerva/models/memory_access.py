@@ -14,10 +14,11 @@ from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import FullMemoryWarning
 from kanerva.models.addressing import Addressing
 from kanerva.models.codes import CodePosterior
-from kanerva.models.config import LearnedAddressConfig
+from kanerva.models.config import CodePosteriorForm, LearnedAddressConfig
 from kanerva.models.memories.base import Memory
 from kanerva.models.model import Noise
 from kanerva.models.nets import mlp
+from kanerva.models.novel import NovelCodes, product_posterior
 
 State = TypeVar("State")
 FULL = 0.9
@@ -48,14 +49,16 @@ class MemoryAccess(nn.Module, Generic[State]):
         addressing: Addressing[State],
         code_net: nn.Sequential | None,
         *,
-        is_direct: bool = False,
+        code_posterior: CodePosteriorForm = "correction",
+        novel: NovelCodes | None = None,
     ) -> None:
-        """`is_direct` says that `code_net` gives the mean of q(z|x, y, M), not its shift."""
+        """`code_posterior` says what `code_net` gives. `novel` is for images never written."""
         super().__init__()
         self.memory = memory
         self.addressing = addressing
         self.code_net = code_net
-        self.is_direct = is_direct
+        self.code_posterior = code_posterior
+        self.novel = novel
 
     def write(
         self,
@@ -118,9 +121,18 @@ class MemoryAccess(nn.Module, Generic[State]):
         prior = self.memory.read(state, address, noise=noise)
         if self.code_net is None:
             return CodePosterior(prior, torch.zeros_like(prior.mean), prior.log_var)
+        if self.code_posterior == "product":
+            return product_posterior(prior, self.message(embeddings))
         given = self.code_net(torch.cat([embeddings, prior.mean], dim=-1))
         mean, log_var = gaussian.from_parameters(given)
-        return CodePosterior(prior, mean - prior.mean if self.is_direct else mean, log_var)
+        is_direct = self.code_posterior == "direct"
+        return CodePosterior(prior, mean - prior.mean if is_direct else mean, log_var)
+
+    def message(self, embeddings: Tensor) -> Gaussian:
+        """What an image says about z by itself, a Gaussian over (..., T, C), from e(x)."""
+        assert self.code_net is not None
+        shift, log_var = gaussian.from_parameters(self.code_net(embeddings))
+        return Gaussian(gaussian.from_parameters(embeddings).mean + shift, log_var)
 
     def warn_if_full(self, state: State) -> None:
         """Warn where more was written than the memory can hold."""
@@ -160,11 +172,13 @@ class MemoryAccess(nn.Module, Generic[State]):
 def make_code_net(config: LearnedAddressConfig) -> nn.Sequential | None:
     """The network of q(z|x, y, M); None without `bottom_up`.
 
-    A correction starts at zero: q has the mean of p(z|y, M) and a variance of about 1.
+    A correction starts at zero: q has the mean of p(z|y, M) and a variance of about 1. So does the
+    Gaussian of a product: it starts with the mean of q(z|x).
     """
     if not config.bottom_up:
         return None
-    code_net = mlp(3 * config.code_size, config.hidden_size, 2 * config.code_size)
+    num_inputs = (2 if config.code_posterior == "product" else 3) * config.code_size
+    code_net = mlp(num_inputs, config.hidden_size, 2 * config.code_size)
     if config.code_posterior == "direct":
         return code_net
     for parameter in code_net[-1].parameters():

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_integer
-from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_flag, check_generator
 from kanerva.models.addressing import Addressing
-from kanerva.models.bound import Bound, mean_over_items
+from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyMemoryModelConfig
+from kanerva.models.episode_bound import episode_bound
 from kanerva.models.importance import log_importance_weights
 from kanerva.models.input_checks import check_bound_inputs, check_reading_options
 from kanerva.models.memories.base import Memory
@@ -253,24 +253,9 @@ class MemoryModel(Model, Generic[State]):
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
         check_bound_inputs(self.coder, images, noise, cues, self.addressing.address_code_size)
-        # eq:vlb. e(x); then q(M|X) and q(y|x); then p(z|y, M) and q(z|x, y, M); then p(x|z).
-        embeddings, cue_embeddings = self.coder.encode_both(images, cues)
-        addressed_by = torch.stack([embeddings, cue_embeddings])
-        if noise.embedding is not None:
-            scaled = self.config.input_noise * noise.embedding
-            if self.config.noisy_input == "image":
-                addressed_by = self.coder.encode_noisy(images, cues, scaled)
-            else:
-                addressed_by = addressed_by + scaled
-        prior = self.memory_module.initial_state(images.shape[:-4])
-        written = self.access.write_then_address(embeddings, addressed_by, prior, noise)
-        code = self.access.read(cue_embeddings, written.address, written.state, noise.memory)
-        log_likelihood = self.coder.likelihood.log_prob(
-            self.coder.decode(code.distribution.sample(noise.code)), images
+        return episode_bound(
+            self.coder, self.access, self.config, images, noise, cues, training=self.training
         )
-        memory_kl = None if self.training else self.memory_module.kl(written.state, prior)
-        kl_address = gaussian.kl_to_standard(written.posterior)
-        return mean_over_items(log_likelihood, kl_address, code.kl, memory_kl)
 
     def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None

@@ -17,6 +17,7 @@ Binarisation = Literal["threshold20", "stochastic"]
 TrainSplit = Literal["train", "fit"]
 HeldOutSplit = Literal["test", "valid"]
 Start = Literal["components", "truncated"]
+DamageMix = Literal["blocks", "varied"]
 ConfigJSON = dict[str, dict[str, object]]
 """The parts "model", "data" and "training" of a config, each as plain JSON values."""
 
@@ -73,6 +74,12 @@ class TrainingConfig:
     damaged: float = 0.25
     """Share of a batch that is read with damaged images, so that reading learns to repair. It is
     rounded down to whole episodes."""
+    damage: DamageMix = "blocks"
+    """What these images have suffered: blocks, noise and lost halves (blocks), or also movements,
+    pen strokes and other widths of the pen (varied)."""
+    short_episodes: int = 0
+    """Split half of a batch into episodes of this many items, so that short ones are learned too. 0
+    leaves all episodes as long as they are."""
     seed: int = 0
     """Seed of the initial parameters, the episodes and all samples."""
     eval_every: int = 2_000
@@ -117,6 +124,10 @@ class TrainingConfig:
             "--training.seed", self.seed, at_least=0, at_most=2**32 - 1, fix="Use 0, 1, 2, ..."
         )
         check_one_of("--training.start", self.start, get_args(Start))
+        check_one_of("--training.damage", self.damage, get_args(DamageMix))
+        check_integer(
+            "--training.short-episodes", self.short_episodes, at_least=0, fix="Use 0 for none."
+        )
         check_one_of("--training.precision", self.precision, ("float32", "bfloat16"))
 
 
@@ -144,6 +155,15 @@ class Config:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     def __post_init__(self) -> None:
+        short = self.training.short_episodes
+        if short and (self.data.episode_length % short or self.training.batch % 2):
+            raise KanervaError(
+                "--training.short-episodes",
+                expected=f"a divisor of the episode length {self.data.episode_length}, and an even "
+                "batch, half of which is split",
+                got=f"{short} with a batch of {self.training.batch}",
+                fix="Use 0, or for example 16 with episodes of 64 and a batch of 4.",
+            )
         if self.model.kind == "vae" and self.training.damaged > 0:
             raise KanervaError(
                 "--training.damaged",

@@ -70,6 +70,41 @@ def cifar10_vae() -> Config:
     return replace(config, training=replace(config.training, lr=1e-3, kl_warmup=6_000))
 
 
+def handwriting() -> Config:
+    """A memory to recall from: Fourier keys, larger coders, many kinds of damage.
+
+    It is trained on Omniglot and on letterforms, with episodes of 64 and of 16 images. The drawers
+    14 and 15 are kept for calibration.
+    """
+    return Config(
+        model=ModelConfig(
+            num_filters=32,
+            code_size=128,
+            num_rows=256,
+            key_size=256,
+            keys="fourier",
+            key_width=1.5,
+            address_code_size=16,
+            code_posterior="product",
+            reading="distribution",
+            novel_share=0.5,
+        ),
+        data=DataConfig(name="handwriting", episode_length=64, split="fit", monitor="valid"),
+        training=TrainingConfig(
+            steps=15_000,
+            batch=4,
+            lr=2e-3,
+            damaged=0.5,
+            damage="varied",
+            short_episodes=16,
+            kl_warmup=1_000,
+            eval_every=2_000,
+            eval_episodes=20,
+            checkpoint_every=1_000,
+        ),
+    )
+
+
 def glyphs() -> Config:
     """The Omniglot model on drawn letterforms. It needs no data files."""
     return replace(omniglot(), data=DataConfig(name="glyphs"))
@@ -212,6 +247,7 @@ RECIPES: dict[str, Config] = {
     "cifar10-vae": cifar10_vae(),
     "cifar10-paper": cifar10_paper(),
     "cifar10-paper-vae": cifar10_paper_vae(),
+    "handwriting": handwriting(),
     "glyphs": glyphs(),
     "glyphs-vae": glyphs_vae(),
     "tiny": tiny(),

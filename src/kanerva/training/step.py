@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from kanerva.data import EpisodeSampler
 from kanerva.data.damage import DamageNoise, any_damage
+from kanerva.data.varied_damage import varied_damage
 from kanerva.errors import KanervaError
 from kanerva.models.model import Model
 from kanerva.training.adam import Adam
@@ -76,7 +77,8 @@ class TrainingStep:
         self.is_single_process = parallel.world == 1
         self.module: nn.Module = parallel.wrap(model)
         self.adam = Adam.of(self.flat.vector)
-        self.damage, self.objective, self.finish = any_damage, objective, finish
+        self.damage = varied_damage if config.damage == "varied" else any_damage
+        self.objective, self.finish = objective, finish
         self.num_made = 0
         """Steps made, as `count` on the device."""
         self.is_compiled = False
@@ -87,7 +89,6 @@ class TrainingStep:
         self.graph: torch.cuda.CUDAGraph | None = None
         self.use_graph = device.type == "cuda" and self.is_single_process
         self.stream = torch.cuda.Stream(device) if own_stream and device.type == "cuda" else None
-        self.num_damaged = int(config.damaged * config.batch)
 
     def use_precision(self) -> None:
         """Let products of matrices on the GPU use TF32, or not, as this training does.
@@ -115,7 +116,7 @@ class TrainingStep:
             self.synchronise()
             self.graph = None  # the compiled step is captured anew
             self.model.prepare_to_compile()
-            self.damage = torch.compile(any_damage, dynamic=False)
+            self.damage = torch.compile(self.damage, dynamic=False)
             self.objective = torch.compile(objective, dynamic=False)
             self.finish = torch.compile(finish, dynamic=False)
             self.is_compiled = True
@@ -221,15 +222,29 @@ class TrainingStep:
     def _step(self) -> None:
         episodes = self.sampler.sample(self.config.batch, generator=self.generator)
         images = self.model.coder.prepare(episodes, self.generator)
+        parts = [self._loss(part) for part in self._by_length(images)]
+        loss, terms = (torch.stack(each).mean(0) for each in zip(*parts, strict=True))
+        gradient = self.flat.gradient(loss, is_single_process=self.is_single_process)
+        now = (self.schedule, self.count)
+        self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
+
+    def _by_length(self, images: Tensor) -> tuple[Tensor, ...]:
+        """The batch (B, T, ...), or its halves: long episodes, and short ones made of the others."""
+        short = self.config.short_episodes
+        if not short:
+            return (images,)
+        long, others = images.chunk(2)
+        return long, others.reshape(-1, short, *images.shape[2:])
+
+    def _loss(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of episodes of one length, and the terms of their bound."""
         noise = self.model.draw_noise(images, generator=self.generator)
         cues = None
-        if self.num_damaged:
-            whole = images[: self.num_damaged]
+        num_damaged = int(self.config.damaged * len(images))
+        if num_damaged:
+            whole = images[:num_damaged]
             cues = self.damage(whole, DamageNoise.draw(whole, self.generator))
-        now = (self.schedule, self.count)
-        loss, terms = self.objective(self.module, images, noise, cues, *now)
-        gradient = self.flat.gradient(loss, is_single_process=self.is_single_process)
-        self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
+        return self.objective(self.module, images, noise, cues, self.schedule, self.count)
 
     # -- CUDA ------------------------------------------------------------------------------------
 

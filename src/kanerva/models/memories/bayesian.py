@@ -32,9 +32,14 @@ class BayesianMemory(Memory[MemoryState]):
     """M ~ MN(R, U, I), addressed by weights w over its K rows."""
 
     def __init__(
-        self, config: BayesianMemoryConfig, *, chunk: int | None = None, prior_std: float = 0.0
+        self,
+        config: BayesianMemoryConfig,
+        *,
+        chunk: int | None = None,
+        prior_std: float = 0.0,
+        prior_scale: float = 1.0,
     ) -> None:
-        """`prior_std` is the standard deviation of the entries of R0 before training."""
+        """Before training, entries of R0 have standard deviation `prior_std`, rows `prior_scale`."""
         super().__init__()
         self.config = config
         self.chunk = chunk
@@ -43,6 +48,8 @@ class BayesianMemory(Memory[MemoryState]):
         self.prior_mean = nn.Parameter(torch.zeros(K, C))
         self.prior_log_scale = nn.Parameter(torch.zeros(K))
         self.prior_mixing = nn.Parameter(torch.zeros(K, K))
+        if prior_scale != 1.0:
+            nn.init.constant_(self.prior_log_scale, math.log(prior_scale))
         if prior_std > 0:
             nn.init.normal_(self.prior_mean, std=prior_std)
 

@@ -1,0 +1,36 @@
+"""How well damaged images find the address codes of their originals: a loss for training.
+
+Shapes: N images, Y address code size.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+CHANCE = 0.1
+"""Evidence that there is by chance, because random Fourier keys overlap a little at any distance. A
+cue that is so far from its original that its evidence is lower than this has not found it."""
+MATCHING_WEIGHT = 5.0
+"""Weight of this loss next to the bound, for each damaged image."""
+
+
+def matching_loss(cue_codes: Tensor, address_codes: Tensor, *, width: float) -> Tensor:
+    """-ln of the probability that each cue belongs to its original, (N,).
+
+    The overlap of the keys of a cue and an item is exp(-d^2 / (2 width^2)), with d the distance of
+    their address codes. The memory's evidence for an item is its square. The probability is the
+    share of the original in the evidence of all items and of chance.
+
+    Args:
+        cue_codes: means of q(y | damaged image), (N, Y).
+        address_codes: means of q(y | image), (M, Y) with M >= N; the first N are the originals.
+        width: the width of the Fourier keys.
+
+    """
+    distances = torch.cdist(
+        cue_codes, address_codes, compute_mode="donot_use_mm_for_euclid_dist"
+    ).square()
+    evidence = -distances / width**2
+    chance = torch.full_like(evidence[:, :1], math.log(CHANCE))
+    return torch.cat([evidence, chance], -1).logsumexp(-1) - evidence.diagonal()
