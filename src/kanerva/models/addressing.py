@@ -60,6 +60,15 @@ class AddressTable(nn.Module):
         """Weights (..., T, K) for address codes (..., T, Y). Rows of A have length 1."""
         return self.key_net(address_codes) @ nn.functional.normalize(self.addresses, dim=-1).mT
 
+    def jacobian(self, address_codes: Tensor) -> Tensor:
+        """The derivatives dw / dy (..., T, K, Y) at address codes (..., T, Y)."""
+        first, _, second = self.key_net
+        assert isinstance(first, nn.Linear)
+        assert isinstance(second, nn.Linear)
+        active = (first(address_codes) > 0).to(address_codes.dtype)  # of the ReLU
+        outer = nn.functional.normalize(self.addresses, dim=-1) @ second.weight
+        return (outer * active[..., None, :]) @ first.weight
+
 
 class LearnedAddressing(Addressing[State]):
     """Addressing with a network that finds the address code of an image: q(y|x) of section 3.2.

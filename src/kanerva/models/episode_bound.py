@@ -65,7 +65,7 @@ def episode_bound(
 def _item_terms(
     coder: Coder, code: CodePosterior, kl_address: Tensor, images: Tensor, noise: Noise
 ) -> ItemTerms:
-    parameters = coder.decode(code.distribution.sample(noise.code[: len(images)]))
+    parameters = coder.decode(code.distribution.sample(noise.code))
     log_likelihood = coder.likelihood.log_prob(parameters, images)
     return ItemTerms(log_likelihood, kl_address, code.kl)
 
@@ -82,11 +82,12 @@ def _novel_terms(
 def _novel_loss(
     coder: Coder, access: MemoryAccess[State], embeddings: Tensor, images: Tensor, noise: Noise
 ) -> Tensor | None:
-    """The weighted bound of half of the episodes as novel images, spread over all (B,)."""
+    """The weighted bound of a quarter of the images as novel ones, spread over all (B,)."""
     if access.novel is None:
         return None
-    half = (len(images) + 1) // 2
-    terms = _novel_terms(coder, access, embeddings[:half], images[:half], noise)
+    few = slice(0, (images.shape[-4] + 3) // 4)
+    part = noise._replace(code=noise.code[:, few])
+    terms = _novel_terms(coder, access, embeddings[:, few], images[:, few], part)
     return (NOVEL_WEIGHT * terms.total.mean()).expand(len(images))
 
 

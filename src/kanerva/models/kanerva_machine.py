@@ -7,12 +7,14 @@ from kanerva.distributions import gaussian
 from kanerva.memory import Evidence, MemoryState
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
+from kanerva.models.confidence import Calibration
 from kanerva.models.config import ModelConfig, checked_config
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.novel import NovelCodes
+from kanerva.models.search_reading import SearchReader
 
 FOURIER_PRIOR_SCALE = 4.0
 """Standard deviation of the memory's rows before training. Fourier keys have length 1, so this is
@@ -71,12 +73,21 @@ class KanervaMachine(MemoryModel[MemoryState]):
             memory, addressing, code_net, code_posterior=config.code_posterior, novel=novel
         )
         super().__init__(config, coder=coder, access=access)
+        self.calibration = Calibration() if config.keys == "fourier" else None
 
     @property
     def config(self) -> ModelConfig:
         """The sizes and options of this model."""
         assert isinstance(self._config, ModelConfig)
         return self._config
+
+    def _search_reader(self) -> SearchReader:
+        return SearchReader(
+            self.coder,
+            self.access,
+            noise_var=self.config.noise_var,
+            calibration=self.calibration,
+        )
 
     @torch.no_grad()
     def evidence(self, images: Tensor) -> Evidence:

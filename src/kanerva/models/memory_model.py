@@ -21,7 +21,14 @@ from kanerva.models.input_checks import check_bound_inputs, check_reading_option
 from kanerva.models.memories.base import Memory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import Model, Noise, OnReading
-from kanerva.models.reading import ReadResult, read_along_line, read_repeatedly
+from kanerva.models.reading import (
+    NUM_READINGS,
+    Reader,
+    ReadResult,
+    checked_search,
+    read_along_line,
+    read_repeatedly,
+)
 
 State = TypeVar("State")
 
@@ -131,20 +138,29 @@ class MemoryModel(Model, Generic[State]):
         cues: Tensor,
         memory: State,
         *,
-        num_readings: int = 6,
+        num_readings: int | None = None,
+        keep_cue: bool | None = None,
+        num_starts: int | None = None,
         sample: bool = False,
         generator: torch.Generator | None = None,
         on_reading: OnReading | None = None,
     ) -> ReadResult:
-        """Read what the memory holds for cues, damaged or not (algorithm 1).
+        """Read what the memory holds for cues, damaged or not.
 
-        Each reading finds an address for the image, decodes what is there, and asks again with it.
+        A Kanerva Machine keeps the cue and searches the memory for an address that the cue suggests
+        and at which something was written; each reading comes closer. Without `keep_cue` this is
+        algorithm 1 of the paper: each reading decodes what is at the address of an image, and asks
+        again with the image that comes back.
 
         Args:
             cues: (..., T, channels, H, W) between 0 and 1.
             memory: what `write` returned: one memory for all cues, or one for each episode.
-            num_readings: how often to read.
-            sample: draw y, z and the next cue, as the paper does, instead of taking means.
+            num_readings: how often to read. By default a search goes on until nothing moves, and
+                algorithm 1 reads 6 times.
+            keep_cue: search, or use algorithm 1; by default a search where the memory allows it.
+            num_starts: how many places around the cue's address to search from; 4 by default. More
+                find more, and take longer.
+            sample: draw y, z and the next cue, as algorithm 1 does, instead of taking means.
             generator: source of the samples; torch's global one by default.
             on_reading: called after each reading with its number, from 1, and its images.
 
@@ -156,17 +172,26 @@ class MemoryModel(Model, Generic[State]):
         check_reading_options(sample, on_reading)
         check_generator(generator, self.device)
         self.memory_module.check_fits(memory, cues.shape[:-4])
-        check_integer("num_readings", num_readings, fix="6 is a good start; the paper uses 1 to 8.")
+        reader = self._search_reader()
+        options = checked_search(
+            num_readings, keep_cue, num_starts, sample, on_reading, can_search=reader is not None
+        )
+        if reader is not None and options is not None:
+            return reader.read(cues, memory, options)
         return read_repeatedly(
             self.coder,
             self.access,
             cues,
             memory,
-            num_readings=num_readings,
+            num_readings=num_readings or NUM_READINGS,
             sample=sample,
             generator=generator,
             on_reading=on_reading,
         )
+
+    def _search_reader(self) -> Reader[State] | None:
+        """What reads by searching; None for a memory that cannot be searched."""
+        return None
 
     @torch.no_grad()
     def generate(
@@ -216,6 +241,7 @@ class MemoryModel(Model, Generic[State]):
             likelihood.sample(parameters, generator) if sample else images,
             memory,
             num_readings=num_readings,
+            keep_cue=False,
             sample=sample,
             generator=generator,
             on_reading=on_reading,

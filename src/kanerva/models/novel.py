@@ -50,7 +50,9 @@ class NovelCodes(nn.Module):
             kl_address: KL( q(y|x) || p(y) ), (..., T).
 
         """
-        return torch.sigmoid(self.gate[0] + self.gate[1] * code_var.log() + self.gate[2] * kl_address)
+        return torch.sigmoid(
+            self.gate[0] + self.gate[1] * code_var.log() + self.gate[2] * kl_address
+        )
 
     def mix(self, written: ItemTerms, novel: ItemTerms, share: Tensor) -> ItemTerms:
         """The terms of the mixture's bound, (..., T): those of both cases and the gate's KL."""

@@ -1,18 +1,33 @@
 """Reading a memory again and again (algorithm 1), and along a line of weights (section 4.3)."""
 
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from kanerva.distributions import gaussian
+from kanerva.checks import check_integer
+from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_flag
 from kanerva.models.coder import Coder
+from kanerva.models.confidence import Signs, confidence_in
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import OnReading
 
 State = TypeVar("State")
-TOLERANCE = 0.2
-"""How far the code of a reading may be from what the memory holds, relative to the code's size."""
+Searched = TypeVar("Searched", contravariant=True)
+NUM_READINGS = 6
+"""Readings of algorithm 1; the paper uses 1 to 8."""
+NUM_STARTS = 4
+"""Places around the address of a cue from which a search begins."""
+
+
+class SearchOptions(NamedTuple):
+    """How to search a memory."""
+
+    num_readings: int | None
+    """How many readings; None for as many as it takes."""
+    num_starts: int
+    on_reading: OnReading | None
 
 
 class ReadResult(NamedTuple):
@@ -25,9 +40,57 @@ class ReadResult(NamedTuple):
     codes: Tensor
     """(..., T, C): the codes that were decoded."""
     confidence: Tensor
-    """(..., T) between 0 and 1: how well the reading explains the cue, see `confidence_in`."""
+    """(..., T) between 0 and 1: the probability that the reading is the image the cue was made of,
+    for a model with a calibration; a score for others. See `kanerva.models.confidence`."""
     steps: list[Tensor]
     """The images after each reading, the last one included."""
+    objectives: Tensor | None = None
+    """(readings, ..., T): what a search maximises, after each reading. It never falls. None for
+    algorithm 1, which maximises nothing."""
+    signs: Signs | None = None
+    """What the confidence was made of; None for algorithm 1."""
+
+
+class Reader(Protocol, Generic[Searched]):
+    """What reads cues by searching a memory."""
+
+    def read(self, cues: Tensor, memory: Searched, options: SearchOptions) -> ReadResult:
+        """What the memory holds for cues (..., T, channels, H, W) that were checked."""
+        ...
+
+
+def checked_search(
+    num_readings: int | None,
+    keep_cue: bool | None,
+    num_starts: int | None,
+    sample: bool,
+    on_reading: OnReading | None,
+    *,
+    can_search: bool,
+) -> SearchOptions | None:
+    """How to search, or None for algorithm 1. Options of the other way are refused."""
+    if num_readings is not None:
+        check_integer("num_readings", num_readings, fix="Leave it out, or try 6.")
+    if keep_cue is not None:
+        check_flag("keep_cue", keep_cue)
+    searches = can_search and not sample if keep_cue is None else keep_cue
+    if searches and (sample or not can_search):
+        raise KanervaError(
+            "keep_cue",
+            expected="False with sample, and for memories other than a Kanerva Machine's",
+            got="True",
+            fix="Leave it out, or pass keep_cue=False for algorithm 1.",
+        )
+    if num_starts is not None:
+        check_integer("num_starts", num_starts, at_most=1000, fix="4 is the default.")
+        if not searches:
+            raise KanervaError(
+                "num_starts",
+                expected="nothing for algorithm 1, which does not search",
+                got=str(num_starts),
+                fix="Leave it out.",
+            )
+    return SearchOptions(num_readings, num_starts or NUM_STARTS, on_reading) if searches else None
 
 
 def read_repeatedly(
@@ -63,44 +126,6 @@ def read_repeatedly(
             on_reading(number, steps[-1])
     confidence = confidence_in(coder, access, cues, codes, steps[-1], state)
     return ReadResult(steps[-1], weights, codes, confidence, steps)
-
-
-def confidence_in(
-    coder: Coder,
-    access: MemoryAccess[State],
-    cues: Tensor,
-    codes: Tensor,
-    images: Tensor,
-    state: State,
-) -> Tensor:
-    """How much to trust readings of cues, (..., T) between 0 and 1.
-
-    It is the product of two answers. Does the reading explain the cue as it was asked? That is the
-    share of the cue's code that the code of the reading explains. And does the memory hold what was
-    read? The image is encoded again, and its code is compared with what the memory holds at its
-    address: an overfull memory holds mixtures there. Distances are relative to the distance of the
-    cue's code from what an empty memory holds, so that the score does not depend on the scale of
-    codes. It is not a calibrated probability.
-    """
-    memory = access.memory
-    prior = memory.initial_state(memory.batch_shape(state))
-    cue_codes, expected = _code_and_memory(coder, access, cues, prior)
-    read_codes, held = _code_and_memory(coder, access, images, state)
-    scale = (cue_codes - expected).square().mean(-1).clamp_min(torch.finfo(codes.dtype).tiny)
-    unexplained = (cue_codes - codes).square().mean(-1) / scale
-    inconsistent = (read_codes - held).square().mean(-1) / scale
-    return (1 - unexplained).clamp(0, 1) * (-inconsistent / TOLERANCE**2).exp()
-
-
-def _code_and_memory(
-    coder: Coder, access: MemoryAccess[State], images: Tensor, state: State
-) -> tuple[Tensor, Tensor]:
-    """The code of each image, and what the memory holds at its address, both (..., T, C)."""
-    memory, addressing = access.memory, access.addressing
-    embeddings = coder.encode(images)
-    address = addressing.address_for(addressing.posterior(embeddings, state).mean)
-    held = memory.read(state, address).mean
-    return gaussian.from_parameters(embeddings).mean, held
 
 
 def read_along_line(

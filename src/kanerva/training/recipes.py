@@ -91,10 +91,10 @@ def handwriting() -> Config:
         ),
         data=DataConfig(name="handwriting", episode_length=64, split="fit", monitor="valid"),
         training=TrainingConfig(
-            steps=15_000,
+            steps=14_000,
             batch=4,
             lr=2e-3,
-            damaged=0.5,
+            damaged=1.0,
             damage="varied",
             short_episodes=16,
             kl_warmup=1_000,
