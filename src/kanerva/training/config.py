@@ -73,7 +73,8 @@ class TrainingConfig:
     """Largest entry of a gradient, as a multiple of the usual size of that entry."""
     damaged: float = 0.25
     """Share of a batch that is read with damaged images, so that reading learns to repair. It is
-    rounded down to whole episodes."""
+    rounded down to whole episodes. The recorded terms are those of the other episodes, if there are
+    any."""
     damage: DamageMix = "blocks"
     """What these images have suffered: blocks, noise and lost halves (blocks), or also movements,
     pen strokes and other widths of the pen (varied)."""
@@ -117,7 +118,7 @@ class TrainingConfig:
             "--training.damaged",
             self.damaged,
             at_least=0,
-            at_most=0.9,
+            at_most=1,
             fix="Use 0 for none; omniglot uses 0.25.",
         )
         check_integer(

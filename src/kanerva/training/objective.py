@@ -18,7 +18,7 @@ def objective(
     count: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """The training loss, and the means of the bound's terms over episodes with undamaged cues."""
-    num_damaged = 0 if cues is None else len(cues)
+    num_damaged = 0 if cues is None or len(cues) == len(images) else len(cues)
     bound: Bound = module(images, noise, cues)
     terms = (bound.reconstruction, bound.kl_address, bound.kl_code)
     means = [term.detach()[num_damaged:].mean() for term in terms]
