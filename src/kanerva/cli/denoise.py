@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tyro.conf import Positional
 
 from kanerva.cli.options import Damage
+from kanerva.cli.reading_options import ReadingOptions
 
 
 def denoise(
@@ -15,7 +16,10 @@ def denoise(
     memory: tuple[Path, ...] | None = None,
     cue: tuple[Path, ...] | None = None,
     damage: Damage | None = None,
-    readings: int = 6,
+    readings: int | None = None,
+    keep_cue: bool = True,
+    starts: int | None = None,
+    min_confidence: float | None = None,
     sample: bool = False,
     out: Path | None = None,
     sheet: Path | None = None,
@@ -32,7 +36,7 @@ def denoise(
 
     With --memory: write these images, read the memory with the images of --cue, and save what comes
     back. Without --memory: write test episodes, damage them, read them back, and print the mean
-    absolute error of pixels before and after each reading.
+    absolute error of pixels before and after each reading, next to looking up the nearest image.
 
     Args:
         checkpoint: omniglot, a checkpoint file or a run folder.
@@ -40,8 +44,13 @@ def denoise(
         cue: images, or folders of images, to repair; by default those of --memory.
         damage: what to do to the cues first; by default nothing to your own images, and block12 (a
             12 x 12 block of ink) to test episodes.
-        readings: how often to read.
-        sample: draw y, z and x as algorithm 1 does, instead of taking means.
+        readings: how often to read; by default until nothing changes.
+        keep_cue: search the memory for what the cue means. --no-keep-cue reads as algorithm 1 of
+            the paper does: it asks again with what came back.
+        starts: from how many places around the cue's address to search; more take longer.
+        min_confidence: do not save images below this confidence, and say that they are not in
+            memory; with --memory only.
+        sample: draw y, z and x as algorithm 1 does, instead of taking means. Needs --no-keep-cue.
         out: where to save the repaired images: a .png for one cue, or a folder with one .png for
             each; by default the folder runs/denoise, or nothing if --sheet is given.
         sheet: also save one picture of the cues and all readings: .png, or .gif for an animation.
@@ -61,12 +70,15 @@ def denoise(
     from kanerva.json_values import in_json
 
     check_seed(seed)
-    check_integer(
-        "--readings",
-        readings,
-        at_most=MAX_READINGS,
-        fix="6 is a good start; the paper reads up to 10 times.",
-    )
+    if readings is not None:
+        check_integer(
+            "--readings",
+            readings,
+            at_most=MAX_READINGS,
+            fix="Leave it out; the paper reads up to 10 times.",
+        )
+    reading = ReadingOptions(readings, keep_cue, starts, sample)
+    reading.check()
     if memory:
         _refuse_with_memory("--episodes", episodes)
         _refuse_with_memory("--episode-length", episode_length)
@@ -77,8 +89,8 @@ def denoise(
             memory=memory,
             cue=cue,
             damage=damage,
-            readings=readings,
-            sample=sample,
+            reading=reading,
+            min_confidence=min_confidence,
             seed=seed,
             device=device,
             out=out,
@@ -91,13 +103,13 @@ def denoise(
         _refuse_without_memory("--out", out)
         _refuse_without_memory("--sheet", sheet)
         _refuse_without_memory("--overwrite", overwrite)
+        _refuse_without_memory("--min-confidence", min_confidence)
         benchmark = _Benchmark(
             checkpoint=checkpoint,
             damage=damage or "block12",
             num_episodes=100 if episodes is None else episodes,
             episode_length=32 if episode_length is None else episode_length,
-            num_readings=readings,
-            sample=sample,
+            reading=reading,
             seed=seed,
         )
         report, lines = _measure(benchmark, dataset, data_folder, device, quiet=json)
@@ -111,8 +123,7 @@ class _Benchmark(NamedTuple):
     damage: Damage
     num_episodes: int
     episode_length: int
-    num_readings: int
-    sample: bool
+    reading: ReadingOptions
     seed: int
 
 
@@ -156,9 +167,8 @@ def _measure(
         kind=options.damage,
         num_episodes=options.num_episodes,
         episode_length=options.episode_length,
-        num_readings=options.num_readings,
-        sample=options.sample,
         seed=options.seed,
+        **options.reading.keywords(),
     )
     report: dict[str, object] = {
         **result._asdict(),
@@ -167,13 +177,19 @@ def _measure(
         "episode_length": options.episode_length,
         "dataset": images.name,
         "split": "test",
-        "sample": options.sample,
+        "keep_cue": options.reading.keep_cue,
+        "sample": options.reading.sample,
         "seed": options.seed,
     }
     lines = [
         f"damaged: {result.cue_error:.4f}",
         "read:    " + "  ".join(f"{error:.4f}" for error in result.errors),
         f"closest to their own original after the last reading: {result.recognised:.1%}",
+        f"nearest stored image instead: {result.nearest_error:.4f}, "
+        f"{result.nearest_recognised:.1%} their own; it keeps {result.image_bytes:,} bytes",
+        f"modern Hopfield network instead: {result.hopfield_error:.4f}, "
+        f"{result.hopfield_recognised:.1%} their own; it keeps as much",
+        f"the memory keeps {result.memory_bytes:,} bytes, however many images there are",
     ]
     return report, lines
 

@@ -5,7 +5,24 @@ from typing import Literal
 from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 
-Damage = Literal["block12", "erase12", "salt", "half", "none"]
+Damage = Literal[
+    "block12",
+    "erase12",
+    "salt",
+    "half",
+    "none",
+    "invert12",
+    "salt20",
+    "flip10",
+    "rotate15",
+    "shift2",
+    "shift3",
+    "scale20",
+    "thin",
+    "thick",
+    "line",
+    "scribble",
+]
 """The same words as `kanerva.data.damage.Damage`, which cannot be imported without torch."""
 
 

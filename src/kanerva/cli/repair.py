@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kanerva.checks import check_number
 from kanerva.errors import KanervaError, printable
 
 if TYPE_CHECKING:
     from kanerva.cli.options import Damage
+    from kanerva.cli.reading_options import ReadingOptions
 
 SCALE = 10
 """Side of the square that a pixel becomes in a repaired image: 28 x 28 become 280 x 280."""
@@ -26,8 +28,8 @@ class Repair:
     memory: tuple[Path, ...]
     cue: tuple[Path, ...] | None
     damage: Damage | None
-    readings: int
-    sample: bool
+    reading: ReadingOptions
+    min_confidence: float | None
     seed: int
     device: str | None
     out: Path | None
@@ -78,14 +80,12 @@ def repair(options: Repair) -> tuple[dict[str, object], list[str]]:
     generator = torch.Generator(model.device).manual_seed(options.seed)
     kind = options.damage or "none"
     cues = damage(found.images, kind, generator=generator)
-    result = model.read(
-        cues,
-        state,
-        num_readings=options.readings,
-        sample=options.sample,
-        generator=generator,
-    )
-    for file, image in zip(files, result.images, strict=False):  # no files: only a sheet
+    result = model.read(cues, state, generator=generator, **options.reading.keywords())
+    confidences: list[float] = result.confidence.tolist()
+    known = [confidence >= (options.min_confidence or 0) for confidence in confidences]
+    files = [file for file, is_known in zip(files, known, strict=False) if is_known]
+    images = [image for image, is_known in zip(result.images, known, strict=True) if is_known]
+    for file, image in zip(files, images, strict=False):  # no files: only a sheet
         write_atomically(file, png(enlarged(image, scale=SCALE)))
     if options.sheet:
         rows = {"cue": cues}
@@ -93,30 +93,39 @@ def repair(options: Repair) -> tuple[dict[str, object], list[str]]:
         save_picture(options.sheet, rows)
     say_saved([*files, *([options.sheet] if options.sheet else [])], options.inputs)
     skipped = say_skipped(found, written)
-    outs = [str(file) for file in files] or [None] * len(found.names)
-    confidences: list[float] = result.confidence.tolist()
+    saved = iter(files)
+    outs = [str(next(saved)) if is_known and files else None for is_known in known]
+    answers = list(zip(found.names, confidences, known, outs, strict=True))
     report: dict[str, object] = {
         "read": [
-            {"cue": name, "confidence": confidence, "out": out}
-            for name, confidence, out in zip(found.names, confidences, outs, strict=True)
+            {"cue": name, "confidence": confidence, "known": is_known, "out": out}
+            for name, confidence, is_known, out in answers
         ],
         "damage": kind,
-        "readings": options.readings,
+        "readings": len(result.steps),
         "out": str(options.target) if options.target else None,
         "sheet": str(options.sheet) if options.sheet else None,
         "skipped": skipped,
     }
-    lines = [
-        printable(f"{name}: confidence {confidence:.2f}" + (f", repaired: {out}" if out else ""))
-        for name, confidence, out in zip(found.names, confidences, outs, strict=True)
-    ]
+    lines = [printable(_line(*answer)) for answer in answers]
     if options.sheet:
         lines.append(printable(f"sheet: {options.sheet}"))
     return report, lines
 
 
+def _line(name: str, confidence: float, is_known: bool, out: str | None) -> str:
+    """What is said about one cue."""
+    if not is_known:
+        return f"{name}: not in memory (confidence {confidence:.2f})"
+    return f"{name}: confidence {confidence:.2f}" + (f", repaired: {out}" if out else "")
+
+
 def _check_outputs(options: Repair) -> None:
     """Refuse what can be seen to be wrong before anything is read."""
+    if options.min_confidence is not None:
+        check_number(
+            "--min-confidence", options.min_confidence, at_least=0, at_most=1, fix="Try 0.5."
+        )
     from kanerva.cli.outputs import check_file, check_folder, check_picture_file
 
     if options.sheet:

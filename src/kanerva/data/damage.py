@@ -116,8 +116,13 @@ def damage(images: Tensor, kind: Damage, *, generator: torch.Generator | None = 
     Args:
         images: (..., channels, H, W), ink 1 and background 0.
         kind: block12 puts a 12 x 12 square of ink somewhere, as the paper does; erase12 puts one
-            of background there; salt turns a tenth of the pixels into ink; half erases the upper,
-            lower, left or right half; none changes nothing.
+            of background there and invert12 inverts it; half erases the upper, lower, left or right
+            half; salt turns a tenth of the pixels into ink, salt20 a fifth; flip10 inverts a tenth;
+            rotate15 turns by 15 degrees to either side; shift2 and shift3 move by so many pixels
+            along one axis or both; scale20 enlarges or shrinks by 1.2; thin takes the minimum of a
+            pixel and its right and lower neighbours, thick the maximum of a pixel and its four
+            neighbours; line draws one from an edge to the opposite one; scribble joins four random
+            points, both 2 pixels wide; none changes nothing.
         generator: the source of random numbers, on the device of the images.
 
     Returns:

@@ -31,6 +31,11 @@ DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 class Keys(Protocol):
     """What turns address codes (..., T, Y) into weights (..., T, K)."""
 
+    cue_std: float
+    """How far damage moves address codes. Its square is added to the variance of q(y|x)."""
+    num_starts: int
+    """From how many places a search begins by default."""
+
     def __call__(self, address_codes: Tensor) -> Tensor: ...
 
     def jacobian(self, address_codes: Tensor) -> Tensor:

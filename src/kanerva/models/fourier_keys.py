@@ -22,6 +22,10 @@ class FourierKeys(nn.Module):
     rows have length 1.
     """
 
+    cue_std = 0.25
+    """How far damage moves address codes, besides what q(y|x) says (chosen on drawers 14 and 15)."""
+    num_starts = 4
+    """Places around the mean of q(y|x) where a search begins."""
     frequencies: Tensor
 
     def __init__(self, *, num_rows: int, address_code_size: int, width: float) -> None:

@@ -8,9 +8,9 @@ import math
 import torch
 from torch import Tensor
 
-CHANCE = 0.1
-"""Evidence that there is by chance, because random Fourier keys overlap a little at any distance. A
-cue that is so far from its original that its evidence is lower than this has not found it."""
+CHANCE = 1.0
+"""Evidence for something else than any item. It keeps pulling a cue towards its original even where
+no other item is near: 1 is as much as an item gives that is found exactly."""
 MATCHING_WEIGHT = 5.0
 """Weight of this loss next to the bound, for each damaged image."""
 

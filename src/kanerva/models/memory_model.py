@@ -48,10 +48,6 @@ class MemoryModel(Model, Generic[State]):
         >>> result = km.read(images, memory, num_readings=2)
         >>> result.images.shape, result.confidence.shape
         (torch.Size([5, 1, 28, 28]), torch.Size([5]))
-        >>> km.generate(memory, 3, num_readings=1).shape
-        torch.Size([3, 1, 28, 28])
-        >>> km.interpolate(images[0], images[1], memory, steps=4).shape
-        torch.Size([4, 1, 28, 28])
 
     """
 
@@ -158,8 +154,8 @@ class MemoryModel(Model, Generic[State]):
             num_readings: how often to read. By default a search goes on until nothing moves, and
                 algorithm 1 reads 6 times.
             keep_cue: search, or use algorithm 1; by default a search where the memory allows it.
-            num_starts: how many places around the cue's address to search from; 4 by default. More
-                find more, and take longer.
+            num_starts: from how many places around the cue's address to search; by default as many
+                as pay off. More take longer.
             sample: draw y, z and the next cue, as algorithm 1 does, instead of taking means.
             generator: source of the samples; torch's global one by default.
             on_reading: called after each reading with its number, from 1, and its images.

@@ -17,8 +17,6 @@ State = TypeVar("State")
 Searched = TypeVar("Searched", contravariant=True)
 NUM_READINGS = 6
 """Readings of algorithm 1; the paper uses 1 to 8."""
-NUM_STARTS = 4
-"""Places around the address of a cue from which a search begins."""
 
 
 class SearchOptions(NamedTuple):
@@ -26,7 +24,8 @@ class SearchOptions(NamedTuple):
 
     num_readings: int | None
     """How many readings; None for as many as it takes."""
-    num_starts: int
+    num_starts: int | None
+    """From how many places; None for as many as pay off with these keys."""
     on_reading: OnReading | None
 
 
@@ -82,7 +81,7 @@ def checked_search(
             fix="Leave it out, or pass keep_cue=False for algorithm 1.",
         )
     if num_starts is not None:
-        check_integer("num_starts", num_starts, at_most=1000, fix="4 is the default.")
+        check_integer("num_starts", num_starts, at_most=1000, fix="Leave it out, or try 8.")
         if not searches:
             raise KanervaError(
                 "num_starts",
@@ -90,7 +89,7 @@ def checked_search(
                 got=str(num_starts),
                 fix="Leave it out.",
             )
-    return SearchOptions(num_readings, num_starts or NUM_STARTS, on_reading) if searches else None
+    return SearchOptions(num_readings, num_starts, on_reading) if searches else None
 
 
 def read_repeatedly(

@@ -4,6 +4,7 @@ Shapes: S starts, T cues, K rows, C code size, Y address code size; leading dime
 """
 
 import math
+
 import torch
 from torch import Tensor
 
@@ -20,8 +21,6 @@ from kanerva.models.reading import ReadResult, SearchOptions
 MAX_READINGS = 20
 """Readings after which a search ends, converged or not."""
 STEPS_PER_READING = 2
-CUE_STD = 0.25
-"""How far damage moves address codes: its square is added to the variance of q(y|x)."""
 SPREAD = 0.5
 """Distance between the first start and the others, in standard deviations of q(y|cue)."""
 MAX_LEAD = 50.0
@@ -57,7 +56,7 @@ class SearchReader:
         embeddings = self.coder.encode(cues)
         posterior = self.access.addressing.posterior(embeddings, memory)
         search = self._search(posterior, memory)
-        state = search.start(_starts(search, options.num_starts))
+        state = search.start(_starts(search, options.num_starts or search.keys.num_starts))
         codes, objectives = [], []
         for number in range(1, 1 + (options.num_readings or MAX_READINGS)):
             for _ in range(STEPS_PER_READING):
@@ -85,7 +84,7 @@ class SearchReader:
         addressing = self.access.addressing
         assert isinstance(addressing, LearnedAddressing)
         assert isinstance(addressing.table, AddressTable | FourierKeys)
-        log_var = (posterior.log_var.exp() + CUE_STD**2).log()
+        log_var = (posterior.log_var.exp() + addressing.table.cue_std**2).log()
         return AddressSearch(
             addressing.table,
             cov,
