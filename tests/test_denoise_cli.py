@@ -108,7 +108,8 @@ def test_folders_in_folders_stay_apart(here):
 
 @pytest.mark.parametrize(("name", "frames"), [("sheet.png", 1), ("sheet.gif", 7)])
 def test_the_sheet_on_request(here, name, frames):
-    done = run(*WRITE, "--sheet", name, "--damage", "block12", "--json", cwd=here)
+    asked = ("--sheet", name, "--damage", "block12", "--readings", "6", "--json")
+    done = run(*WRITE, *asked, cwd=here)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["sheet"], report["out"]) == (name, None)
