@@ -82,10 +82,10 @@ def test_the_objective_never_falls_and_its_slope_vanishes(make):
     search = search_in(make())
     state = search.start(search.centre)
     with torch.no_grad():
-        for _ in range(60):
+        for _ in range(80):
             before, state = state.objective, search.step(state)
             assert (state.objective >= before).all()
-    assert state.has_converged
+    assert state.has_converged.all()
     y = state.address_codes.clone().requires_grad_()
     (slope,) = torch.autograd.grad(search.objective(y).sum(), y)
     if make is fourier_keys:  # a network of ReLUs has kinks

@@ -3,13 +3,13 @@
 import math
 
 import torch
-from test_address_search import images, machine  # noqa: F401
 
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.bound import ItemTerms
 from kanerva.models.codes import CodePrior
 from kanerva.models.matching import CHANCE, matching_loss
 from kanerva.models.novel import NovelCodes, product_posterior
+from test_address_search import images, machine  # noqa: F401
 
 
 def test_the_product_of_two_gaussians():

@@ -1,4 +1,4 @@
-"""`handwriting`: Omniglot and letterforms together. `unseen-fonts`: letterforms that it leaves out."""
+"""`handwriting`: Omniglot and letterforms. `unseen-fonts`: letterforms that it leaves out."""
 
 from pathlib import Path
 

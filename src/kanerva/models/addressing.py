@@ -50,7 +50,7 @@ class AddressTable(nn.Module):
     """w = f(y)' A' (eq:cosine): a key from a network f, compared with K learned addresses."""
 
     cue_std = 0.05
-    """How far damage moves address codes, besides what q(y|x) says (chosen on drawers 14 and 15)."""
+    """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
     num_starts = 1
     """Where a search begins: at the mean of q(y|x). Other places found no more."""
 

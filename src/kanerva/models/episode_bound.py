@@ -48,9 +48,7 @@ def episode_bound(
             addressed_by = addressed_by + scaled
     prior = access.memory.initial_state(images.shape[:-4])
     written = access.write_then_address(embeddings, addressed_by, prior, noise)
-    code = access.read(cue_embeddings, written.address, written.state, noise.memory)
-    kl_address = gaussian.kl_to_standard(written.posterior)
-    terms = _item_terms(coder, code, kl_address, images, noise)
+    terms = _read_terms(coder, access, cue_embeddings, written, images, noise)
     if training:
         extra = _novel_loss(coder, access, embeddings, images, noise)
         if width is not None and cues is not None:
@@ -62,21 +60,45 @@ def episode_bound(
     return mean_over_items(terms, access.memory.kl(written.state, prior))
 
 
-def _item_terms(
-    coder: Coder, code: CodePosterior, kl_address: Tensor, images: Tensor, noise: Noise
-) -> ItemTerms:
-    parameters = coder.decode(code.distribution.sample(noise.code))
-    log_likelihood = coder.likelihood.log_prob(parameters, images)
-    return ItemTerms(log_likelihood, kl_address, code.kl)
+def written_terms(
+    coder: Coder, access: MemoryAccess[State], images: Tensor, noise: Noise
+) -> tuple[WrittenEpisode[State], ItemTerms]:
+    """An episode that was written, and the terms of its images as items of the memory."""
+    embeddings = coder.encode(images)
+    prior = access.memory.initial_state(images.shape[:-4])
+    twice = torch.stack([embeddings, embeddings])
+    written = access.write_then_address(embeddings, twice, prior, noise)
+    return written, _read_terms(coder, access, embeddings, written, images, noise)
 
 
-def _novel_terms(
+def novel_terms(
     coder: Coder, access: MemoryAccess[State], embeddings: Tensor, images: Tensor, noise: Noise
 ) -> ItemTerms:
     """The terms of images that are not in the memory: no address."""
     assert access.novel is not None
     code = access.novel.posterior(access.message(embeddings))
     return _item_terms(coder, code, torch.zeros_like(code.shift[..., 0]), images, noise)
+
+
+def _read_terms(
+    coder: Coder,
+    access: MemoryAccess[State],
+    embeddings: Tensor,
+    written: WrittenEpisode[State],
+    images: Tensor,
+    noise: Noise,
+) -> ItemTerms:
+    code = access.read(embeddings, written.address, written.state, noise.memory)
+    kl_address = gaussian.kl_to_standard(written.posterior)
+    return _item_terms(coder, code, kl_address, images, noise)
+
+
+def _item_terms(
+    coder: Coder, code: CodePosterior, kl_address: Tensor, images: Tensor, noise: Noise
+) -> ItemTerms:
+    parameters = coder.decode(code.distribution.sample(noise.code))
+    log_likelihood = coder.likelihood.log_prob(parameters, images)
+    return ItemTerms(log_likelihood, kl_address, code.kl)
 
 
 def _novel_loss(
@@ -87,7 +109,7 @@ def _novel_loss(
         return None
     few = slice(0, (images.shape[-4] + 3) // 4)
     part = noise._replace(code=noise.code[:, few])
-    terms = _novel_terms(coder, access, embeddings[:, few], images[:, few], part)
+    terms = novel_terms(coder, access, embeddings[:, few], images[:, few], part)
     return (NOVEL_WEIGHT * terms.total.mean()).expand(len(images))
 
 
@@ -105,7 +127,7 @@ def _with_novel(
     at_mean = access.addressing.address_for(written.posterior.mean)
     code_var = access.memory.read(written.state, at_mean).log_var[..., 0].exp()
     share = access.novel.written_share(code_var, terms.kl_address)
-    novel = _novel_terms(coder, access, embeddings, images, noise)
+    novel = novel_terms(coder, access, embeddings, images, noise)
     return access.novel.mix(terms, novel, share)
 
 

@@ -23,7 +23,7 @@ class FourierKeys(nn.Module):
     """
 
     cue_std = 0.25
-    """How far damage moves address codes, besides what q(y|x) says (chosen on drawers 14 and 15)."""
+    """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
     num_starts = 4
     """Places around the mean of q(y|x) where a search begins."""
     frequencies: Tensor

@@ -26,6 +26,7 @@ from kanerva.models.reading import (
     Reader,
     ReadResult,
     checked_search,
+    decode_prior,
     read_along_line,
     read_repeatedly,
 )
@@ -221,13 +222,9 @@ class MemoryModel(Model, Generic[State]):
         check_reading_options(sample, on_reading)
         batch, likelihood = self.memory_module.checked_batch_shape(memory), self.coder.likelihood
         self.coder.check_num_images(num_images, batch)
-        shape = (*batch, num_images, self.addressing.address_code_size)
-        y = torch.randn(shape, dtype=self.coder.dtype, device=self.device, generator=generator)
-        address = self.addressing.address_for(y)
-        draw_noise = self.memory_module.draw_noise
-        noise = draw_noise(batch, device=self.device, generator=generator) if sample else None
-        code = self.memory_module.read(memory, address, noise=noise).distribution
-        parameters = self.coder.decode(code.draw(sample, generator))
+        parameters = decode_prior(
+            self.coder, self.access, memory, batch, num_images, sample=sample, generator=generator
+        )
         images = likelihood.mean(parameters)
         if on_reading is not None:
             on_reading(0, images)

@@ -127,6 +127,27 @@ def read_repeatedly(
     return ReadResult(steps[-1], weights, codes, confidence, steps)
 
 
+def decode_prior(
+    coder: Coder,
+    access: MemoryAccess[State],
+    state: State,
+    batch: torch.Size,
+    num_images: int,
+    *,
+    sample: bool,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """Parameters of p(x|z) for what a memory holds at address codes from their prior."""
+    device = next(coder.parameters()).device
+    shape = (*batch, num_images, access.addressing.address_code_size)
+    y = torch.randn(shape, dtype=coder.dtype, device=device, generator=generator)
+    address = access.addressing.address_for(y)
+    draw_noise = access.memory.draw_noise
+    noise = draw_noise(batch, device=device, generator=generator) if sample else None
+    code = access.memory.read(state, address, noise=noise).distribution
+    return coder.decode(code.draw(sample, generator))
+
+
 def read_along_line(
     coder: Coder, access: MemoryAccess[State], ends: Tensor, state: State, *, steps: int
 ) -> Tensor:

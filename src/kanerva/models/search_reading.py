@@ -4,13 +4,14 @@ Shapes: S starts, T cues, K rows, C code size, Y address code size; leading dime
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState
-from kanerva.models.address_search import AddressSearch, SearchState
+from kanerva.models.address_search import AddressSearch
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.confidence import Calibration, Signs, confidence_in, ink_shares
@@ -25,6 +26,27 @@ SPREAD = 0.5
 """Distance between the first start and the others, in standard deviations of q(y|cue)."""
 MAX_LEAD = 50.0
 """The lead of a reading without a rival."""
+
+
+class _Found(NamedTuple):
+    """What a search found. The last four are the first of `Signs`."""
+
+    address_codes: Tensor
+    """After each reading, (readings, ..., T, Y)."""
+    objectives: Tensor
+    """(readings, ..., T)."""
+    distance: Tensor
+    log_var: Tensor
+    first_log_var: Tensor
+    lead: Tensor
+
+    def repeated(self, length: int) -> "_Found":
+        """With the last reading repeated up to so many readings."""
+        more = length - len(self.objectives)
+        address_codes, objectives = (
+            torch.cat([part, *[part[-1:]] * more]) for part in (self.address_codes, self.objectives)
+        )
+        return self._replace(address_codes=address_codes, objectives=objectives)
 
 
 class SearchReader:
@@ -55,48 +77,81 @@ class SearchReader:
         """What the memory holds for cues (..., T, channels, H, W) that were checked."""
         embeddings = self.coder.encode(cues)
         posterior = self.access.addressing.posterior(embeddings, memory)
-        search = self._search(posterior, memory)
-        state = search.start(_starts(search, options.num_starts or search.keys.num_starts))
-        codes, objectives = [], []
-        for number in range(1, 1 + (options.num_readings or MAX_READINGS)):
-            for _ in range(STEPS_PER_READING):
-                state = search.step(state)
-            best = _best(state)
-            codes.append(self._codes(best, memory))
-            objectives.append(state.objective.amax(0))
-            if options.on_reading is not None:
-                options.on_reading(number, self._image(codes[-1]))
-            if options.num_readings is None and state.has_converged:
-                break
-        steps = list(self._image(torch.stack(codes)).unbind(0))
-        best = _best(state)
-        weights = self.access.addressing.address_for(best)
-        signs = self._signs(cues, embeddings, memory, search, state, codes[-1], steps[-1])
+        found = self._search_each(posterior, memory, options)
+        codes = self._codes(found.address_codes, memory)
+        steps = list(self._image(codes).unbind(0))
+        if options.on_reading is not None:
+            for number, step in enumerate(steps, start=1):
+                options.on_reading(number, step)
+        signs = self._signs(cues, embeddings, memory, found, codes[-1], steps[-1])
         if self.calibration is not None and self.calibration.is_fitted:
             confidence = self.calibration(signs)
         else:
             confidence = confidence_in(self.coder, self.access, cues, codes[-1], steps[-1], memory)
-        objective = torch.stack(objectives)
-        return ReadResult(steps[-1], weights, codes[-1], confidence, steps, objective, signs)
+        weights = self.access.addressing.address_for(found.address_codes[-1])
+        return ReadResult(steps[-1], weights, codes[-1], confidence, steps, found.objectives, signs)
 
-    def _search(self, posterior: Gaussian, memory: MemoryState) -> AddressSearch:
+    def _search_each(
+        self, posterior: Gaussian, memory: MemoryState, options: SearchOptions
+    ) -> _Found:
+        """Search each memory of a batch by itself: they take different numbers of readings."""
         cov = memory.cov.mean(-3) if memory.per_column else memory.cov
+        *batch, num_cues, size = posterior.mean.shape
+        num = math.prod(batch)
+        covs = cov.expand(*batch, *cov.shape[-2:]).reshape(num, *cov.shape[-2:])
+        means, log_vars = (part.reshape(num, num_cues, size) for part in posterior)
+        each = [
+            self._search_one(row_cov, Gaussian(mean, log_var), memory.code_size, options)
+            for row_cov, mean, log_var in zip(covs, means, log_vars, strict=True)
+        ]
+        longest = max(len(one.objectives) for one in each)
+        parts = zip(*(one.repeated(longest) for one in each), strict=True)
+        address_codes, objectives, *others = parts
+        return _Found(
+            torch.stack(address_codes, 1).reshape(longest, *batch, num_cues, size),
+            torch.stack(objectives, 1).reshape(longest, *batch, num_cues),
+            *(torch.stack(other).reshape(*batch, num_cues) for other in others),
+        )
+
+    def _search_one(
+        self, row_cov: Tensor, posterior: Gaussian, code_size: int, options: SearchOptions
+    ) -> _Found:
+        """Search one memory (K, K) for cues (T, Y), from several starts each."""
         addressing = self.access.addressing
         assert isinstance(addressing, LearnedAddressing)
-        assert isinstance(addressing.table, AddressTable | FourierKeys)
-        log_var = (posterior.log_var.exp() + addressing.table.cue_std**2).log()
-        return AddressSearch(
-            addressing.table,
-            cov,
-            Gaussian(posterior.mean, log_var),
-            code_size=memory.code_size,
-            noise_var=self.noise_var,
+        keys = addressing.table
+        assert isinstance(keys, AddressTable | FourierKeys)
+        std = (posterior.log_var.exp() + keys.cue_std**2).sqrt()
+        starts = _starts(posterior.mean, std, options.num_starts or keys.num_starts)
+        again = Gaussian(
+            posterior.mean.repeat(len(starts), 1), 2 * std.log().repeat(len(starts), 1)
+        )
+        search = AddressSearch(keys, row_cov, again, code_size=code_size, noise_var=self.noise_var)
+        state = search.start(starts.flatten(0, 1))
+        ended, objective = starts, state.objective
+        address_codes, objectives = [], []
+        for _ in range(options.num_readings or MAX_READINGS):
+            for _ in range(STEPS_PER_READING):
+                state = search.step(state)
+            ended = state.address_codes.unflatten(0, starts.shape[:2])
+            objective = state.objective.unflatten(0, starts.shape[:2])
+            address_codes.append(_best(ended, objective))
+            objectives.append(objective.amax(0))
+            if options.num_readings is None and state.has_converged.all():
+                break
+        width = addressing.key_width or 1.0
+        return _Found(
+            torch.stack(address_codes),
+            torch.stack(objectives),
+            (address_codes[-1] - posterior.mean).norm(dim=-1) / width,
+            (search.variance(address_codes[-1]) + self.noise_var).log(),
+            (search.variance(posterior.mean) + self.noise_var).log(),
+            _lead(ended, objective, address_codes[-1], width),
         )
 
     def _codes(self, address_codes: Tensor, memory: MemoryState) -> Tensor:
-        return self.access.memory.read(
-            memory, self.access.addressing.address_for(address_codes)
-        ).mean
+        address = self.access.addressing.address_for(address_codes)
+        return self.access.memory.read(memory, address).mean
 
     def _image(self, codes: Tensor) -> Tensor:
         return self.coder.likelihood.mean(self.coder.decode(codes))
@@ -106,50 +161,41 @@ class SearchReader:
         cues: Tensor,
         embeddings: Tensor,
         memory: MemoryState,
-        search: AddressSearch,
-        state: SearchState,
+        found: _Found,
         codes: Tensor,
         images: Tensor,
     ) -> Signs:
-        best = _best(state)
         width = self.access.addressing.key_width or 1.0
         again = self.access.addressing.posterior(self.coder.encode(images), memory).mean
         added, missing = ink_shares(cues, images)
         fill = self.access.memory.fill(memory)
-        fill = torch.ones(()) if fill is None else fill
+        fill = torch.ones((), device=codes.device) if fill is None else fill
         own = embeddings.chunk(2, -1)[0]
         return Signs(
-            distance=(best - search.centre).norm(dim=-1) / width,
-            log_var=(search.variance(best) + search.noise_var).log(),
-            first_log_var=(search.variance(search.centre) + search.noise_var).log(),
-            lead=_lead(state, best, width),
-            return_distance=(again - best).norm(dim=-1) / width,
+            *found[2:],
+            return_distance=(again - found.address_codes[-1]).norm(dim=-1) / width,
             code_distance=(own - codes).square().mean(-1).clamp_min(1e-6).log(),
             added_ink=added,
             missing_ink=missing,
-            fill=fill.to(codes)[..., None].expand(best.shape[:-1]),
+            fill=fill.to(codes)[..., None].expand(codes.shape[:-1]),
         )
 
 
-def _starts(search: AddressSearch, num_starts: int) -> Tensor:
-    """Where searches begin, (S, ..., T, Y): at the mean of q(y|cue), and around it."""
+def _starts(mean: Tensor, std: Tensor, num_starts: int) -> Tensor:
+    """Where searches begin, (S, T, Y): at the mean of q(y|cue), and around it."""
     generator = torch.Generator().manual_seed(0)  # a reading is the same each time
-    size = search.centre.shape[-1]
-    directions = torch.randn(num_starts, size, generator=generator)
+    directions = torch.randn(num_starts, 1, mean.shape[-1], generator=generator)
     directions[0] = 0
-    shape = (num_starts, *(1,) * (search.centre.dim() - 1), size)
-    noise = directions.to(search.centre).reshape(shape)
-    return search.centre + SPREAD * noise * search.precision.rsqrt()
+    return mean + SPREAD * directions.to(mean) * std
 
 
-def _best(state: SearchState) -> Tensor:
-    """The best address code of all starts, (..., T, Y)."""
-    index = state.objective.argmax(0, keepdim=True)[..., None]
-    return torch.take_along_dim(state.address_codes, index, 0)[0]
+def _best(address_codes: Tensor, objective: Tensor) -> Tensor:
+    """The best address codes (T, Y) of those that all starts (S, T, Y) came to."""
+    return torch.take_along_dim(address_codes, objective.argmax(0)[None, :, None], 0)[0]
 
 
-def _lead(state: SearchState, best: Tensor, width: float) -> Tensor:
-    """By how much the best start is ahead of the others that ended elsewhere, (..., T)."""
-    elsewhere = (state.address_codes - best).norm(dim=-1) > 0.5 * width
-    rivals = state.objective.masked_fill(~elsewhere, -math.inf).amax(0)
-    return (state.objective.amax(0) - rivals).clamp(0, MAX_LEAD)
+def _lead(address_codes: Tensor, objective: Tensor, best: Tensor, width: float) -> Tensor:
+    """By how much the best start is ahead of the others that ended elsewhere, (T,)."""
+    elsewhere = (address_codes - best).norm(dim=-1) > 0.5 * width
+    rivals = objective.masked_fill(~elsewhere, -math.inf).amax(0)
+    return (objective.amax(0) - rivals).clamp(0, MAX_LEAD)

@@ -229,7 +229,7 @@ class TrainingStep:
         self.finish(self.adam, gradient, terms, *now, self.sums, self.config.clip)
 
     def _by_length(self, images: Tensor) -> tuple[Tensor, ...]:
-        """The batch (B, T, ...), or its halves: long episodes, and short ones made of the others."""
+        """The batch (B, T, ...), or its halves: long episodes, and short ones."""
         short = self.config.short_episodes
         if not short:
             return (images,)

@@ -39,7 +39,7 @@ class BayesianMemory(Memory[MemoryState]):
         prior_std: float = 0.0,
         prior_scale: float = 1.0,
     ) -> None:
-        """Before training, entries of R0 have standard deviation `prior_std`, rows `prior_scale`."""
+        """`prior_std` and `prior_scale` are the deviations of R0 and of rows before training."""
         super().__init__()
         self.config = config
         self.chunk = chunk

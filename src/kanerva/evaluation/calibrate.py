@@ -1,0 +1,152 @@
+"""Fit what a trained model says about itself, on images that it was not trained on.
+
+`calibrate_confidence` fits the probability that a reading is right, and `calibrate_gate` the
+probability that an image is in the memory. Both need a Kanerva Machine with Fourier keys.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kanerva.data import Dataset, EpisodeSampler
+from kanerva.data.damage import DAMAGES, Damage, damage
+from kanerva.distributions import gaussian
+from kanerva.models.confidence import NUM_HIDDEN, Signs
+from kanerva.models.episode_bound import novel_terms, written_terms
+from kanerva.models.kanerva_machine import KanervaMachine
+
+LENGTHS = (8, 32, 100)
+"""Numbers of written images to calibrate with."""
+STRANGER_WEIGHT = 0.2
+"""Weight of cues that were never written, next to those that were."""
+
+
+class Readings(NamedTuple):
+    """Signs of many readings, and what became of them. Each is (N,)."""
+
+    signs: Signs
+    is_right: Tensor
+    """Whether the reading is the image that the cue was made of."""
+    is_written: Tensor
+    """Whether that image was written at all."""
+
+
+@torch.no_grad()
+def collect_readings(
+    model: KanervaMachine,
+    dataset: Dataset,
+    *,
+    episode_length: int,
+    num_episodes: int,
+    kinds: Sequence[Damage] = DAMAGES,
+    seed: int = 0,
+) -> Readings:
+    """Read damaged cues of written images, and as many of images that were never written."""
+    sampler = EpisodeSampler(dataset, num_items=2 * episode_length)
+    generator = torch.Generator(dataset.device).manual_seed(seed)
+    signs, right, stored = [], [], []
+    for _ in range(num_episodes):
+        written, strangers = sampler.sample(1, generator=generator)[0].chunk(2)
+        memory = model.write(written)
+        for kind in kinds:
+            cues = damage(torch.cat([written, strangers]), kind, generator=generator)
+            result = model.read(cues, memory)
+            assert result.signs is not None
+            distance = torch.cdist(result.images.flatten(1), written.flatten(1), p=1)
+            own = torch.arange(episode_length, device=distance.device)
+            is_right = torch.zeros(len(cues), dtype=torch.bool, device=distance.device)
+            is_right[:episode_length] = distance[:episode_length].argmin(-1) == own
+            is_written = torch.arange(len(cues), device=distance.device) < episode_length
+            signs.append(Signs(*(sign.flatten() for sign in result.signs)))
+            right.append(is_right)
+            stored.append(is_written)
+    joined = Signs(*(torch.cat(parts) for parts in zip(*signs, strict=True)))
+    return Readings(joined, torch.cat(right), torch.cat(stored))
+
+
+def calibrate_confidence(
+    model: KanervaMachine, readings: Sequence[Readings], *, num_steps: int = 1500
+) -> float:
+    """Fit the probability that a reading is right; returns the cross-entropy of the fit.
+
+    Each set of readings counts the same, however long it is.
+    """
+    calibration = model.calibration
+    assert calibration is not None
+    inputs = torch.cat([torch.stack(part.signs, -1) for part in readings]).double()
+    right = torch.cat([part.is_right for part in readings]).double()
+    weights = torch.cat([_weights(part) for part in readings])
+    centre, scale = inputs.mean(0), inputs.std(0).clamp_min(1e-6)
+    inputs = ((inputs - centre) / scale).clamp(-5, 5)
+    generator = torch.Generator().manual_seed(0)
+    first = torch.randn(NUM_HIDDEN, inputs.shape[-1], generator=generator).double() / 3
+    parameters = [first, torch.zeros(NUM_HIDDEN).double(), torch.zeros(NUM_HIDDEN + 1).double()]
+    for parameter in parameters:
+        parameter.requires_grad_()
+    adam = torch.optim.Adam(parameters, lr=0.02)
+    schedule = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.02, num_steps)
+    loss = torch.zeros(())
+    for _ in range(num_steps):
+        adam.zero_grad()
+        first, first_bias, last = parameters
+        logits = torch.tanh(inputs @ first.mT + first_bias) @ last[:-1] + last[-1]
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(
+            logits, right, reduction="none"
+        )
+        loss = (weights * losses).sum() / weights.sum() + 1e-4 * first.square().sum()
+        loss.backward()
+        adam.step()
+        schedule.step()
+    names = ("centre", "scale", "first", "first_bias", "last", "is_fitted")
+    values = (centre, scale, *(parameter.detach() for parameter in parameters), torch.ones(()))
+    for name, value in zip(names, values, strict=True):
+        getattr(calibration, name).copy_(value)
+    return loss.item()
+
+
+def _weights(part: Readings) -> Tensor:
+    weights = torch.where(part.is_written, 1.0, STRANGER_WEIGHT).double()
+    return weights / weights.sum()
+
+
+def calibrate_gate(
+    model: KanervaMachine,
+    dataset: Dataset,
+    *,
+    lengths: Sequence[int] = (1, 4, 16, 64, 128, 200, 256, 300),
+    num_images: int = 600,
+    seed: int = 0,
+) -> None:
+    """Fit the probability that an image is in the memory, so that the bound is lowest."""
+    novel_codes = model.access.novel
+    assert novel_codes is not None
+    generator = torch.Generator(dataset.device).manual_seed(seed)
+    rows = []
+    with torch.no_grad():
+        for length in lengths:
+            sampler = EpisodeSampler(dataset, num_items=length)
+            images = sampler.sample(max(1, num_images // length), generator=generator)
+            noise = model.draw_noise(images, generator=generator)
+            written, terms = written_terms(model.coder, model.access, images, noise)
+            other = novel_terms(
+                model.coder, model.access, model.coder.encode(images), images, noise
+            )
+            at_mean = model.addressing.address_for(written.posterior.mean)
+            code_var = model.memory_module.read(written.state, at_mean).log_var[..., 0]
+            kl_address = gaussian.kl_to_standard(written.posterior)
+            columns = (code_var, kl_address, terms.total, other.total)
+            rows.append(torch.stack([column.flatten() for column in columns]).double())
+    table = torch.cat([row[:, :: max(1, row.shape[1] // num_images)] for row in rows], dim=1)
+    log_var, kl_address, written_total, novel_total = table
+    gate = torch.tensor([5.0, -1.0, 0.0], dtype=torch.float64, requires_grad=True)
+    adam = torch.optim.Adam([gate], lr=0.05)
+    share = novel_codes.share
+    for _ in range(2000):
+        adam.zero_grad()
+        r = torch.sigmoid(gate[0] + gate[1] * log_var + gate[2] * kl_address)
+        kl = torch.xlogy(r, r / (1 - share)) + torch.xlogy(1 - r, (1 - r) / share)
+        (r * written_total + (1 - r) * novel_total + kl).mean().backward()
+        adam.step()
+    novel_codes.gate.copy_(gate.detach())
