@@ -13,7 +13,7 @@ from torch.distributions import Normal, kl_divergence
 import kanerva
 from kanerva import VAE, KanervaError, condition, memory_kl, recall
 from kanerva.distributions.gaussian import Gaussian
-from kanerva.models.addressing import LearnedAddressing
+from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.build import build_model
 from kanerva.models.checkpoint import OLD_NAMES, load_with_card, save_model
 from kanerva.models.config import (
@@ -73,7 +73,7 @@ def test_the_bound_is_the_papers():
     assert noise.written_code is not None
     addressing, code_net = model.addressing, model.access.code_net
     assert isinstance(addressing, LearnedAddressing)
-    assert addressing.table is not None
+    assert isinstance(addressing.table, AddressTable)
     assert code_net is not None
     assert bound.memory_kl_per_item is not None
     address_net, key_net = addressing.address_net, addressing.table.key_net

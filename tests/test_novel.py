@@ -30,7 +30,7 @@ def test_the_product_of_two_gaussians():
 
 
 def test_the_mixtures_bound_is_below_the_log_likelihood_of_the_mixture():
-    """r a + (1 - r) b - KL(r || 1 - share) <= ln((1 - share) e^a + share e^b), tight at the best r."""
+    """r a + (1 - r) b - KL(r) <= ln((1 - share) e^a + share e^b), equal at the best r."""
     novel = NovelCodes(code_size=3, share=0.3)
     a, b = torch.tensor([-3.0, -50.0, -20.0]), torch.tensor([-30.0, -40.0, -20.0])
     exact = torch.logaddexp(math.log(0.7) + a, math.log(0.3) + b)

@@ -63,6 +63,17 @@ def check_reading_options(sample: object, on_reading: object) -> None:
         )
 
 
+def check_same_shape(start: Tensor, end: Tensor) -> None:
+    """Refuse two images of different shapes."""
+    if start.shape != end.shape:
+        raise KanervaError(
+            "end",
+            expected=f"the shape of start, {tuple(start.shape)}",
+            got=str(tuple(end.shape)),
+            fix="Pass two images of the same shape.",
+        )
+
+
 def _check_noise(argument: str, value: object, shape: tuple[int, ...]) -> None:
     if isinstance(value, Tensor) and tuple(value.shape) == shape:
         return

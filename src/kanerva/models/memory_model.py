@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_integer
-from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_flag, check_generator
 from kanerva.models.addressing import Addressing
 from kanerva.models.bound import Bound
@@ -17,7 +16,11 @@ from kanerva.models.coder import Coder
 from kanerva.models.config import AnyMemoryModelConfig
 from kanerva.models.episode_bound import episode_bound
 from kanerva.models.importance import log_importance_weights
-from kanerva.models.input_checks import check_bound_inputs, check_reading_options
+from kanerva.models.input_checks import (
+    check_bound_inputs,
+    check_reading_options,
+    check_same_shape,
+)
 from kanerva.models.memories.base import Memory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import Model, Noise, OnReading
@@ -257,13 +260,7 @@ class MemoryModel(Model, Generic[State]):
         check_integer("steps", steps, at_least=2, fix="The two ends are two of the steps.")
         for argument, image in (("start", start), ("end", end)):
             self.coder.check_images(argument, image[None] if isinstance(image, Tensor) else image)
-        if start.shape != end.shape:
-            raise KanervaError(
-                "end",
-                expected=f"the shape of start, {tuple(start.shape)}",
-                got=str(tuple(end.shape)),
-                fix="Pass two images of the same shape.",
-            )
+        check_same_shape(start, end)
         ends = torch.stack([start, end], dim=-4)
         self.memory_module.check_fits(memory, ends.shape[:-4])
         return read_along_line(self.coder, self.access, ends, memory, steps=steps)
