@@ -22,8 +22,8 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.distributions.gaussian import Gaussian
 
-TOLERANCE = 1e-3
-"""A cue has converged when its next step is shorter than this, or would raise F by less nats."""
+TOLERANCE = 0.01
+"""A cue has converged when its next step is shorter than this, or raises F by fewer nats."""
 DAMPING, LESS, MORE = 1e-3, 0.2, 10.0
 """The first damping, and its factors after a step that was made and after one that was not."""
 MAX_DAMPING = 1e6

@@ -22,7 +22,7 @@ class FourierKeys(nn.Module):
     rows have length 1.
     """
 
-    cue_std = 0.25
+    cue_std = 0.5
     """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
     num_starts = 4
     """Places around the mean of q(y|x) where a search begins."""

@@ -47,8 +47,7 @@ class MemoryModel(Model, Generic[State]):
         >>> from kanerva import KanervaMachine, ModelConfig
         >>> km = KanervaMachine(ModelConfig(num_filters=4, code_size=8, num_rows=8)).eval()
         >>> images = (torch.rand(5, 1, 28, 28) < 0.1).float()
-        >>> memory = km.write(images[:3], km.prior_memory())
-        >>> memory = km.write(images[3:], memory)
+        >>> memory = km.write(images)
         >>> result = km.read(images, memory, num_readings=2)
         >>> result.images.shape, result.confidence.shape
         (torch.Size([5, 1, 28, 28]), torch.Size([5]))

@@ -19,7 +19,7 @@ from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.reading import ReadResult, SearchOptions
 
-MAX_READINGS = 20
+MAX_READINGS = 10
 """Readings after which a search ends, converged or not."""
 STEPS_PER_READING = 2
 SPREAD = 0.5

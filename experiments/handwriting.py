@@ -1,0 +1,52 @@
+"""Calibrate a trained `handwriting` model on validation drawers, and save it to be shipped.
+
+    kanerva train handwriting --out runs/handwriting
+    python experiments/handwriting.py runs/handwriting src/kanerva/shipped/handwriting.safetensors
+
+Drawers 14 and 15 were not trained on. The test drawers are not looked at.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+from kanerva.data import load_dataset
+from kanerva.evaluation.calibrate import calibrate_confidence, calibrate_gate, collect_readings
+from kanerva.models.checkpoint import load_with_card, save_model
+from kanerva.models.kanerva_machine import KanervaMachine
+
+EPISODES = {8: 6, 32: 3, 100: 1}
+"""Episodes of each length to calibrate with; each is read with every damage."""
+
+
+def main() -> None:
+    """Calibrate, save, and print what was fitted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="the folder of the training")
+    parser.add_argument("out", type=Path, help="the file to write")
+    arguments = parser.parse_args()
+    model, card = load_with_card(arguments.run)
+    assert isinstance(model, KanervaMachine)
+    valid = load_dataset("omniglot", "valid")
+    calibrate_gate(model, valid)
+    readings = [
+        collect_readings(model, valid, episode_length=length, num_episodes=number, seed=length)
+        for length, number in EPISODES.items()
+    ]
+    loss = calibrate_confidence(model, readings)
+    save_model(arguments.out, model, card)
+    assert model.access.novel is not None
+    report = {"gate": model.access.novel.gate.tolist(), "confidence_nats": loss}
+    for length, part in zip(EPISODES, readings, strict=True):
+        assert model.calibration is not None
+        with torch.no_grad():
+            confidence = model.calibration(part.signs)[part.is_written]
+        right = part.is_right[part.is_written].float().mean().item()
+        report[f"{length} items"] = {"right": right, "confidence": confidence.mean().item()}
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
