@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_bool, check_integer, check_one_of, check_path
-from kanerva.data import burda, cache, cifar10, folder, glyphs, omniglot
+from kanerva.data import burda, cache, cifar10, folder, glyphs, gmn, omniglot
 from kanerva.data.dataset import SPLITS, Dataset
 from kanerva.data.dataset_checks import BINARISATIONS, check_likelihood
 from kanerva.data.folder_contents import warn_about_skipped
@@ -68,6 +68,9 @@ READERS = {
     "omniglot-burda": DatasetReader(
         burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", resizable=False
     ),
+    "omniglot-gmn": DatasetReader(
+        gmn.find, gmn.read, gmn.SIZE, True, "bernoulli", "threshold20", resizable=False
+    ),
     "cifar10": DatasetReader(
         cifar10.find, cifar10.read, cifar10.SIZE, False, "gaussian", "stochastic", resizable=False
     ),
@@ -81,7 +84,7 @@ DATASETS = tuple(READERS)
 Example:
     >>> from kanerva.data import DATASETS
     >>> DATASETS
-    ('omniglot', 'omniglot-alphabets', 'omniglot-burda', 'cifar10', 'glyphs')
+    ('omniglot', 'omniglot-alphabets', 'omniglot-burda', 'omniglot-gmn', 'cifar10', 'glyphs')
 
 """
 

@@ -64,6 +64,26 @@ class Bound(NamedTuple):
         return self.reconstruction + kl_weight * (self.kl_address + self.kl_code)
 
 
+class ItemBounds(NamedTuple):
+    """The negative bound of each item as named terms, each (B, T), where items come one by one.
+
+    Item t is predicted from the items before it, so the sum over t is a bound on the whole episode
+    in which the memory is paid for.
+    """
+
+    reconstruction: Tensor
+    """-E ln p(x|z)."""
+    kl_address: Tensor
+    """KL( q(y|x) || p(y|M) )."""
+    kl_code: Tensor
+    """KL( q(z|x, y, M) || p(z|y, M) )."""
+
+    @property
+    def total(self) -> Tensor:
+        """The nats that each item costs, (B, T)."""
+        return self.reconstruction + self.kl_address + self.kl_code
+
+
 def mean_over_items(
     log_likelihood: Tensor, kl_address: Tensor, kl_code: Tensor, memory_kl: Tensor | None
 ) -> Bound:

@@ -118,7 +118,13 @@ def new_training(
     config: Config, train_set: Dataset, *, parallel: Parallel, own_stream: bool = False
 ) -> TrainingStep:
     """A new model on its device, ready for its first step."""
-    sampler = EpisodeSampler(train_set, num_items=config.data.episode_length)
+    sampler = EpisodeSampler(
+        train_set,
+        num_items=config.data.episode_length,
+        num_classes=config.data.episode_classes,
+        distinct=config.data.distinct,
+        symmetries=config.data.symmetries,
+    )
     model = initial_model(config, sampler).to(parallel.device)
     if parallel.device.type == "cuda":
         model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

@@ -239,6 +239,8 @@ class Run:
                 self.images.monitor,
                 num_episodes=self.config.training.eval_episodes,
                 episode_length=self.config.data.episode_length,
+                num_classes=self.config.data.episode_classes,
+                distinct=self.config.data.distinct,
             )
         except KanervaError as error:
             raise self._has_diverged(self.num_steps_done, error) from None
