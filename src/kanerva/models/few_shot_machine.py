@@ -134,18 +134,35 @@ class FewShotMachine(MemoryModel[MemoryState]):
             The named terms of the negative bound, each (B, T).
 
         """
-        assert noise.address is not None
+        parameters, kl_address, kl_code = self._draw_items(images, noise)
+        log_likelihood = self.coder.likelihood.log_prob(parameters, images)
+        return ItemBounds(-log_likelihood, kl_address, kl_code)
+
+    @torch.no_grad()
+    def reconstruct(self, images: Tensor, noise: Noise) -> Tensor:
+        """Means of p(x|z) with z from q(z|x, y, M): each image after those before it.
+
+        Args:
+            images: episodes (B, T, channels, H, W).
+            noise: what `draw_noise` returned.
+
+        Returns:
+            Images of the same shape, for each pixel how likely it is ink.
+
+        """
+        return self.coder.likelihood.mean(self._draw_items(images, noise)[0])
+
+    def _draw_items(self, images: Tensor, noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
+        """Parameters of p(x|z) like the images, and the KL terms of y and z, (B, T)."""
         levels = self.coder.levels(images)
         embeddings = self.coder.embed(levels).reshape(*images.shape[:2], -1)
         posterior, writing, reading = self._addresses(embeddings, noise)
         known, prior = self._read_next(embeddings, writing, reading)
         drawn = self.coder.draw(known, levels, noise.code.flatten(0, 1))
-        log_likelihood = self.coder.likelihood.log_prob(
-            drawn.parameters.reshape(images.shape), images
-        )
         shift = posterior.mean - prior.mean
         kl_address = gaussian.kl(shift, posterior.log_var, prior.log_var.exp())
-        return ItemBounds(-log_likelihood, kl_address, drawn.kl.reshape(images.shape[:2]))
+        kl_code = drawn.kl.reshape(images.shape[:2])
+        return drawn.parameters.reshape(images.shape), kl_address, kl_code
 
     def log_importance_weights(
         self,

@@ -149,7 +149,9 @@ class LadderDecoder(nn.Module):
         """Run from the top down, with noise (N, noise_size); zeros give means."""
         shapes = [(self.num_codes, *size) for size in self.sizes]
         parts = noise.split([a * b * c for a, b, c in shapes], dim=-1)
-        noises = iter([part.unflatten(-1, shape) for part, shape in zip(parts, shapes, strict=True)])
+        noises = iter(
+            [part.unflatten(-1, shape) for part, shape in zip(parts, shapes, strict=True)]
+        )
         kl = log_weight = noise.new_zeros(len(noise))
         for groups, level in ((self.coarse, "quarter"), (self.fine, "half")):
             given = None if evidence is None else getattr(evidence, level)

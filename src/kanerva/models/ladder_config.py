@@ -24,7 +24,7 @@ class LadderConfig(CoderConfig):
     """Groups of codes at a quarter of the resolution."""
     fine_groups: int = 1
     """Groups of codes at half the resolution."""
-    code_size: int = 392
+    code_size: int = 784
     """C: entries of the map of features with which drawing begins, a multiple of the places at a
     quarter of the resolution. A memory holds such maps; a VAE has a learned one."""
 

@@ -11,7 +11,7 @@ from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.config import LadderVAEConfig, checked_config
 from kanerva.models.input_checks import check_reading_options
-from kanerva.models.ladder import Levels
+from kanerva.models.ladder import Drawn, Levels
 from kanerva.models.ladder_coder import Known, LadderCoder
 from kanerva.models.model import Model, Noise, OnReading
 
@@ -74,15 +74,30 @@ class LadderVAE(Model):
             The named terms of the negative bound, each (B, T).
 
         """
-        drawn = self.coder.draw(
-            self._known(images.shape[:-3].numel()),
-            self.coder.levels(images),
-            noise.code.flatten(0, -2),
-        )
+        drawn = self._draw_items(images, noise)
         parameters = drawn.parameters.reshape(images.shape)
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
         kl = drawn.kl.reshape(images.shape[:-3])
         return ItemBounds(-log_likelihood, torch.zeros_like(kl), kl)
+
+    @torch.no_grad()
+    def reconstruct(self, images: Tensor, noise: Noise) -> Tensor:
+        """Means of p(x|z) with z from q(z|x).
+
+        Args:
+            images: episodes (B, T, channels, H, W).
+            noise: what `draw_noise` returned.
+
+        Returns:
+            Images of the same shape, for each pixel how likely it is ink.
+
+        """
+        parameters = self._draw_items(images, noise).parameters
+        return self.coder.likelihood.mean(parameters).reshape(images.shape)
+
+    def _draw_items(self, images: Tensor, noise: Noise) -> Drawn:
+        known = self._known(images.shape[:-3].numel())
+        return self.coder.draw(known, self.coder.levels(images), noise.code.flatten(0, -2))
 
     def log_importance_weights(
         self,

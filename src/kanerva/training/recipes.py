@@ -153,17 +153,19 @@ def omniglot_fewshot() -> Config:
             episode_classes=1,
             distinct=True,
             symmetries=True,
+            split="fit",
+            monitor="valid",
         ),
         training=TrainingConfig(
-            steps=15_000,
-            batch=8,
-            lr=2e-3,
+            steps=12_000,
+            batch=4,
+            lr=3e-3,
             warmup=100,
             kl_warmup=300,
             damaged=0.0,
             eval_every=1_000,
             eval_episodes=96,
-            checkpoint_every=1_000,
+            checkpoint_every=500,
         ),
     )
 
@@ -178,12 +180,12 @@ def omniglot_fewshot_mixed() -> Config:
     """The few-shot model with the paper's episodes: 32 drawings of any characters."""
     config = omniglot_fewshot()
     data = replace(config.data, episode_classes=None, episode_length=32)
-    return replace(config, data=data, training=replace(config.training, batch=5))
+    return replace(config, data=data, training=replace(config.training, batch=3))
 
 
 def as_ladder_vae(config: Config) -> Config:
     """The few-shot experiment without a memory, with as many parameters within 2 %."""
-    model = LadderVAEConfig(num_filters=36, num_wide=55)
+    model = LadderVAEConfig(num_filters=36, num_wide=62)
     return replace(config, model=model)
 
 
