@@ -109,6 +109,9 @@ class FewShotMachine(MemoryModel[MemoryState]):
             code=randn(*items, self.coder.noise_size),
             address=randn(2, *items, self.config.address_code_size),
             embedding=randn(2, *items, 2 * self.config.code_size) if noisy else None,
+            forget=torch.rand(items, device=images.device, generator=generator)
+            if self.training and self.config.empty_share > 0
+            else None,
         )
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
@@ -157,7 +160,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         levels = self.coder.levels(images)
         embeddings = self.coder.embed(levels).reshape(*images.shape[:2], -1)
         posterior, writing, reading = self._addresses(embeddings, noise)
-        known, prior = self._read_next(embeddings, writing, reading)
+        known, prior = self._read_next(embeddings, writing, reading, noise.forget)
         drawn = self.coder.draw(known, levels, noise.code.flatten(0, 1))
         shift = posterior.mean - prior.mean
         kl_address = gaussian.kl(shift, posterior.log_var, prior.log_var.exp())
@@ -242,14 +245,24 @@ class FewShotMachine(MemoryModel[MemoryState]):
         return posterior, writing, reading
 
     def _read_next(
-        self, embeddings: Tensor, writing: Tensor, reading: Tensor
+        self, embeddings: Tensor, writing: Tensor, reading: Tensor, forget: Tensor | None = None
     ) -> tuple[Known, Gaussian]:
-        """What the memory of the items before each one says about it, and p(y|M)."""
-        code = gaussian.from_parameters(embeddings)
+        """What the memory of the items before each one says about it, and p(y|M).
+
+        With `forget` (B, T) some items are read as if there were none before.
+        """
+        code, memory = gaussian.from_parameters(embeddings), self.prior_memory()
         both = torch.stack([reading, self._summary_address().expand_as(reading)])
         read = self.memory_module.read_next(
-            self.prior_memory(), writing, code.mean, both, code_var=code.log_var[..., 0].exp()
+            memory, writing, code.mean, both, code_var=code.log_var[..., 0].exp()
         )
+        if forget is not None:
+            empty = predict(memory, both, noise_var=self.config.noise_var)
+            is_empty = forget < self.config.empty_share
+            read = Prediction(
+                torch.where(is_empty[..., None], empty.mean, read.mean),
+                torch.where(is_empty, empty.var, read.var),
+            )
         return self._known(read), self._address_prior(read.mean[1], read.var[1])
 
     def _summary_address(self) -> Tensor:

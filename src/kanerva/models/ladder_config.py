@@ -6,6 +6,7 @@ Nothing here needs torch: the command line reads these types for its help.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kanerva.checks import check_number
 from kanerva.errors import KanervaError
 from kanerva.models.config_parts import BayesianMemoryConfig, CoderConfig, ReadingMode, WritingMode
 
@@ -73,6 +74,9 @@ class FewShotConfig(LadderConfig, BayesianMemoryConfig):
     """Hidden units of the 2-layer MLPs."""
     key_size: int = 32
     """S: entries of a key b = f(y), and of each address."""
+    empty_share: float = 0.2
+    """Share of the items that are read from an empty memory while training. Otherwise one item of
+    an episode would be, and drawing without a memory would be learned from few images."""
     input_noise: float = 0.0
     """Standard deviation of the noise on the input of q(y|x) while training."""
     reading: ReadingMode = "distribution"
@@ -82,6 +86,7 @@ class FewShotConfig(LadderConfig, BayesianMemoryConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_number("empty_share", self.empty_share, at_least=0, at_most=1, fix="Use 0.2.")
         for name, only in (
             ("reading", "distribution"),
             ("writing", "distribution"),
