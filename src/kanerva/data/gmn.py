@@ -28,7 +28,12 @@ def find(folder: Path) -> list[Path]:
     for name in _FILES:
         source = first_existing(folder, *(subfolder + name for subfolder in _SUBFOLDERS))
         if source is None:
-            raise missing_files("omniglot-gmn", folder, f"omniglot-gmn/{name}")
+            raise missing_files(
+                "omniglot-gmn",
+                folder,
+                f"omniglot-gmn/{name}",
+                get="Copy it from the repository of Generative Matching Networks",
+            )
         sources.append(source)
     return sources
 
@@ -58,7 +63,7 @@ def _characters(source: Path) -> list[tuple[str, np.ndarray]]:
     if (found := what_is_at(source)) != FILE:
         raise unreadable(source, found)
     try:
-        with np.load(source, allow_pickle=False) as arrays:
+        with open(source, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             characters = [(name, arrays[name]) for name in sorted(arrays.files)[:MAX_CHARACTERS]]
     except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise _wrong(source, " ".join(str(error).split())[:200] or type(error).__name__) from None
