@@ -1,5 +1,7 @@
 """Omniglot as Generative Matching Networks use it, as small real files."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -28,8 +30,9 @@ def characters(part: str, number: int) -> dict[str, np.ndarray]:
 
 
 def write_both(data) -> None:
-    np.savez(data / "omniglot-gmn" / "train_small.npz", **characters("background", 20))
-    np.savez(data / "omniglot-gmn" / "test_small.npz", **characters("evaluation", 3))
+    for name, part, number in (("train", "background", 20), ("test", "evaluation", 3)):
+        arrays: dict[str, Any] = characters(part, number)
+        np.savez(data / "omniglot-gmn" / f"{name}_small.npz", **arrays)
 
 
 def test_characters_are_split_whole_and_ink_is_inverted(data):
@@ -85,9 +88,9 @@ def test_episodes_without_replacement(data, num_classes):
 def test_too_few_images_for_episodes_without_replacement(data):
     write_both(data)
     test = load_dataset("omniglot-gmn", "test")
-    for options in ({"num_classes": 1, "num_items": 21}, {"num_items": 61}):
+    for num_classes, num_items in ((1, 21), (None, 61)):
         with pytest.raises(ValueError, match="different images"):
-            EpisodeSampler(test, distinct=True, **options)
+            EpisodeSampler(test, num_items=num_items, num_classes=num_classes, distinct=True)
 
 
 def test_a_class_is_turned_as_a_whole():

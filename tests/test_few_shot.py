@@ -65,8 +65,8 @@ def test_reading_is_that_of_memories_written_one_by_one(model):
     noise = model.draw_noise(images, generator=seeded())
     noise = noise._replace(address=torch.zeros_like(noise.address))  # `write` takes means
     embeddings = model.coder.encode(images)
-    _, writing, reading = model._addresses(embeddings, noise)
-    known, _ = model._read_next(embeddings, writing, reading)
+    _, writing, reading = model.addresses(embeddings, noise)
+    known, _ = model.read_next(embeddings, writing, reading)
     memory = model.prior_memory()
     for number in range(5):
         mean, var = predict(memory, reading[0, number : number + 1], noise_var=1.0)
@@ -82,8 +82,8 @@ def test_writing_and_reading_draw_independent_addresses(model):
     noise = model.draw_noise(images, generator=seeded())
     assert not torch.equal(noise.address[0], noise.address[1])
     other = noise._replace(address=torch.stack([noise.address[0], -noise.address[1]]))
-    _, writing, reading = model._addresses(model.coder.encode(images), noise)
-    _, same, different = model._addresses(model.coder.encode(images), other)
+    _, writing, reading = model.addresses(model.coder.encode(images), noise)
+    _, same, different = model.addresses(model.coder.encode(images), other)
     assert torch.equal(writing, same)
     assert not torch.equal(reading, different)
 

@@ -97,17 +97,23 @@ def measure_prequential(model: Model, images: Dataset, options: Prequential) -> 
     if options.samples:
         points = [point for point in SHOWN if point < options.length]
         part = episodes.images[:: options.orders][: options.sampled_episodes]
-        report["importance"] = {"samples": options.samples, "episodes": len(part), "after": points}
-        report["importance"]["nats"] = {}  # pyright: ignore[reportIndexIssue]
+        rows = {}
         for name, one in models.items():
             nats = importance_nats(
                 one, part, items=points, num_samples=options.samples, seed=options.seed
             )
-            report["importance"]["nats"][name] = {  # pyright: ignore[reportIndexIssue]
+            bound = items[name].total[:: options.orders][: len(part), points]
+            rows[name] = {
                 "nats": nats.mean(0).tolist(),
                 "stderr": standard_errors(nats),
-                "bound": items[name].total[:: options.orders][: len(part), points].mean(0).tolist(),
+                "bound": bound.mean(0).tolist(),
             }
+        report["importance"] = {
+            "samples": options.samples,
+            "episodes": len(part),
+            "after": points,
+            "nats": rows,
+        }
     return report
 
 

@@ -55,7 +55,8 @@ def _network(num_classes: int) -> nn.Sequential:
         ]
         channels = width
     layers += [nn.Flatten(), nn.Dropout(0.3), nn.Linear(128 * 9, num_classes)]
-    return nn.Sequential(*layers).to(memory_format=torch.channels_last)
+    model = nn.Sequential(*layers)
+    return model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
 def _moved(images: Tensor) -> Tensor:

@@ -3,10 +3,10 @@
 Shapes: B episodes, T items, K rows, C code size, Y address code size, N = B T images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kanerva.checks import check_integer, check_number
 from kanerva.distributions import gaussian
@@ -14,11 +14,12 @@ from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState, Prediction, predict
 from kanerva.memory.tensor_checks import check_generator
-from kanerva.models.addressing import AddressTable, LearnedAddressing
+from kanerva.models.addressing import AddressTable
 from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.config import FewShotConfig, checked_config
+from kanerva.models.few_shot_importance import log_weights
+from kanerva.models.few_shot_parts import MapAddressing, start_together
 from kanerva.models.input_checks import check_reading_options
-from kanerva.models.ladder import Levels
 from kanerva.models.ladder_coder import Known, MemoryLadderCoder
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess
@@ -28,13 +29,6 @@ from kanerva.models.nets import mlp
 
 SMALLEST_VAR = 0.01
 """Added to w'Uw before its logarithm is taken."""
-
-
-class MapAddressing(LearnedAddressing[MemoryState]):
-    """q(y|x) from the map h(x), the first half of what the coder gives."""
-
-    def posterior(self, embeddings: Tensor, state: MemoryState) -> Gaussian:
-        return gaussian.from_parameters(self.address_net(embeddings.chunk(2, dim=-1)[0]))
 
 
 class FewShotMachine(MemoryModel[MemoryState]):
@@ -83,7 +77,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         access = MemoryAccess(BayesianMemory(config), addressing, None)
         super().__init__(config, coder=MemoryLadderCoder(config), access=access)
         self.address_prior = mlp(C + 1, hidden, 2 * Y)
-        _start_together(table, addressing.address_net, self.address_prior)
+        start_together(table, addressing.address_net, self.address_prior)
 
     @property
     def config(self) -> FewShotConfig:
@@ -93,7 +87,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
 
     @property
     def memory_module(self) -> BayesianMemory:
-        """The module of the memory: its learned prior, and how it writes and reads."""
+        """The module of the memory: its prior, and how it writes and reads."""
         assert isinstance(self.access.memory, BayesianMemory)
         return self.access.memory
 
@@ -105,12 +99,13 @@ class FewShotMachine(MemoryModel[MemoryState]):
 
         items = images.shape[:-3]
         noisy = self.training and self.config.input_noise > 0
+        forgets = self.training and self.config.empty_share > 0
         return Noise(
             code=randn(*items, self.coder.noise_size),
             address=randn(2, *items, self.config.address_code_size),
             embedding=randn(2, *items, 2 * self.config.code_size) if noisy else None,
             forget=torch.rand(items, device=images.device, generator=generator)
-            if self.training and self.config.empty_share > 0
+            if forgets
             else None,
         )
 
@@ -157,15 +152,14 @@ class FewShotMachine(MemoryModel[MemoryState]):
 
     def _draw_items(self, images: Tensor, noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
         """Parameters of p(x|z) like the images, and the KL terms of y and z, (B, T)."""
-        levels = self.coder.levels(images)
-        embeddings = self.coder.embed(levels).reshape(*images.shape[:2], -1)
-        posterior, writing, reading = self._addresses(embeddings, noise)
-        known, prior = self._read_next(embeddings, writing, reading, noise.forget)
+        levels, B_T = self.coder.levels(images), images.shape[:2]
+        embeddings = self.coder.embed(levels).reshape(*B_T, -1)
+        posterior, writing, reading = self.addresses(embeddings, noise)
+        known, prior = self.read_next(embeddings, writing, reading, noise.forget)
         drawn = self.coder.draw(known, levels, noise.code.flatten(0, 1))
         shift = posterior.mean - prior.mean
         kl_address = gaussian.kl(shift, posterior.log_var, prior.log_var.exp())
-        kl_code = drawn.kl.reshape(images.shape[:2])
-        return drawn.parameters.reshape(images.shape), kl_address, kl_code
+        return drawn.parameters.reshape(images.shape), kl_address, drawn.kl.reshape(B_T)
 
     def log_importance_weights(
         self,
@@ -193,45 +187,9 @@ class FewShotMachine(MemoryModel[MemoryState]):
         self.coder.check_images("episodes", episodes)
         check_generator(generator, self.device)
         chosen = list(range(episodes.shape[1])) if items is None else list(items)
-        return torch.stack(list(self._log_weights(episodes, chosen, num_samples, generator)))
+        return torch.stack(list(log_weights(self, episodes, chosen, num_samples, generator)))
 
-    def _log_weights(
-        self, images: Tensor, chosen: list[int], num_samples: int, generator: torch.Generator | None
-    ) -> Iterator[Tensor]:
-        levels = self.coder.levels(images)
-        embeddings = self.coder.embed(levels).reshape(*images.shape[:2], -1)
-        noise = self.draw_noise(images, generator=generator)
-        posterior, writing, _ = self._addresses(embeddings, noise)
-        size = images.shape[:2]
-        kept = Levels(*(_keep(part, size, chosen) for part in levels))
-        targets = images[:, chosen]
-        q = Gaussian(posterior.mean[:, chosen], posterior.log_var[:, chosen])
-        for _ in range(num_samples):
-            shape = (*targets.shape[:2], self.coder.noise_size)
-            code_noise = torch.randn(shape, device=images.device, generator=generator)
-            address_noise = torch.randn(
-                posterior.mean.shape, device=images.device, generator=generator
-            )
-            y = posterior.sample(address_noise)
-            reading = self.addressing.address_for(y)
-            known, prior = self._read_next(embeddings, writing, reading)
-            known = Known(
-                tuple(_keep(part, size, chosen) for part in known.maps),
-                _keep(known.numbers, size, chosen),
-            )
-            drawn = self.coder.draw(known, kept, code_noise.flatten(0, 1))
-            parameters = drawn.parameters.reshape(targets.shape)
-            mean, log_var = prior.mean[:, chosen], prior.log_var[:, chosen]
-            standard = (y[:, chosen] - mean) * (-0.5 * log_var).exp()
-            yield (
-                self.coder.likelihood.log_prob(parameters, targets)
-                + drawn.log_weight.reshape(targets.shape[:2])
-                + gaussian.standard_log_prob(standard)
-                - 0.5 * log_var.sum(-1)
-                - q.log_prob_of_sample(address_noise[:, chosen])
-            )
-
-    def _addresses(self, embeddings: Tensor, noise: Noise) -> tuple[Gaussian, Tensor, Tensor]:
+    def addresses(self, embeddings: Tensor, noise: Noise) -> tuple[Gaussian, Tensor, Tensor]:
         """q(y|x), and weights of two independent samples of it: for writing and for reading."""
         assert noise.address is not None
         state = self.prior_memory()
@@ -244,7 +202,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         writing, reading = self.addressing.address_for(asked.sample(noise.address)).unbind(0)
         return posterior, writing, reading
 
-    def _read_next(
+    def read_next(
         self, embeddings: Tensor, writing: Tensor, reading: Tensor, forget: Tensor | None = None
     ) -> tuple[Known, Gaussian]:
         """What the memory of the items before each one says about it, and p(y|M).
@@ -331,35 +289,11 @@ class FewShotMachine(MemoryModel[MemoryState]):
         prior = self._address_prior(*summary)
         y = prior.sample(randn(*batch, num_images, self.config.address_code_size))
         at_y = predict(memory, self.addressing.address_for(y), noise_var=noise_var)
-        read = Prediction(
-            torch.stack([at_y.mean, summary.mean.expand_as(at_y.mean)]),
-            torch.stack([at_y.var, summary.var.expand_as(at_y.var)]),
-        )
-        known = self._known(read)
+        pairs = zip(at_y, summary, strict=True)
+        known = self._known(Prediction(*(torch.stack([a, b.expand_as(a)]) for a, b in pairs)))
         drawn = self.coder.draw(known, None, randn(len(known.numbers), self.coder.noise_size))
-        shape = (*batch, num_images, *self.coder.image_shape)
-        images = self.coder.likelihood.mean(drawn.parameters).reshape(shape)
+        means = self.coder.likelihood.mean(drawn.parameters)
+        images = means.reshape(*batch, num_images, *self.coder.image_shape)
         if on_reading is not None:
             on_reading(0, images)
         return images
-
-
-@torch.no_grad()
-def _start_together(
-    table: AddressTable, address_net: nn.Sequential, address_prior: nn.Sequential
-) -> None:
-    """Before training, all images are written near one place, and p(y|M) is N(0, I)."""
-    last = table.key_net[-1]
-    assert isinstance(last, nn.Linear)
-    assert last.bias is not None
-    last.weight *= 0.5
-    nn.init.normal_(last.bias)
-    for net, std in ((address_net, 0.01), (address_prior, 0.0)):
-        assert isinstance(net[-1], nn.Linear)
-        nn.init.normal_(net[-1].weight, std=std)
-        nn.init.zeros_(net[-1].bias)
-
-
-def _keep(values: Tensor, size: torch.Size, chosen: list[int]) -> Tensor:
-    """Values (B T, ...) of the chosen items."""
-    return values.unflatten(0, size)[:, chosen].flatten(0, 1)
