@@ -67,6 +67,9 @@ class TrainingConfig:
     """How parameters begin. `components` gives codes and addresses that tell images apart, made of
     principal components of some images. `truncated` draws random weights from a truncated normal
     distribution with standard deviation 1 / sqrt(fan in), as the frameworks of 2017 did."""
+    start_from: str | None = None
+    """Begin with the parameters of this model, of the same sizes: a name of the package or a
+    checkpoint. `start` has no meaning then."""
     steps: int = 40_000
     """Updates of the parameters."""
     batch: int = 16
