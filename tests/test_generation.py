@@ -15,7 +15,7 @@ from kanerva.evaluation.copies import (
     smallest_difference,
     variants,
 )
-from kanerva.evaluation.generation import divide, measure_generation, shares_of
+from kanerva.evaluation.generation import copies_of, divide, measure_generation, shares_of
 from kanerva.evaluation.one_shot import measure_one_shot
 from kanerva.evaluation.prequential import (
     curve_of,
@@ -105,10 +105,11 @@ def test_shares_add_up_to_one():
     given = bar()[None]
     blurred, new = torch.full((1, 28, 28), 0.6), bar()[0].mT
     means = torch.stack([bar()[0], blurred, new, new])[None]
-    shares = shares_of(means, given, entropy=0.1)
+    copied = copies_of((means > 0.5).float(), given)
+    shares = shares_of(means, copied, entropy=0.1)
     assert shares[:3] == (0.25, 0.25, 0.5)
     assert shares.right_among_new is None
-    assert shares_of(given, given, entropy=None).copies == 1
+    assert shares_of(given, copies_of(given, given), entropy=None).copies == 1
 
 
 def test_drawings_have_one_use_each(dataset):

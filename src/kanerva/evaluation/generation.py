@@ -102,31 +102,42 @@ def new_drawings(model: Model, given: Tensor, num: int, generator: torch.Generat
 
 
 @torch.no_grad()
-def reconstruction_entropy(
+def reconstruction_entropies(
     model: Model, given: Tensor, real: Tensor, generator: torch.Generator
-) -> float:
-    """The mean pixel entropy of reconstructions of real drawings, in nats.
+) -> Tensor:
+    """The mean pixel entropies of reconstructions of real drawings, in nats, (number,).
 
     A few-shot model sees the given drawings before. The paper's model reads what it has written.
     """
     if isinstance(model, KanervaMachine):
         means = model.read(given, model.write(given), num_readings=1).images
-        return pixel_entropies(means.flatten(0, 1)).mean().item()
+        return pixel_entropies(means.flatten(0, 1))
     assert isinstance(model, FewShotMachine | LadderVAE)
     episodes = torch.cat([given, real[:, :1]], dim=1)
-    noise = model.draw_noise(episodes, generator=generator)
-    means = model.reconstruct(episodes, noise)[:, -1]
-    return pixel_entropies(means).mean().item()
+    parts = [
+        model.reconstruct(part, model.draw_noise(part, generator=generator))[:, -1]
+        for part in episodes.split(32)
+    ]
+    return pixel_entropies(torch.cat(parts))
+
+
+def copies_of(drawings: Tensor, given: Tensor) -> Tensor:
+    """Which drawings (G, n, 1, H, W) are copies of the given ones of their character, (G, n)."""
+    return torch.stack([is_copy(*pair) for pair in zip(drawings, given, strict=True)])
 
 
 def shares_of(
-    means: Tensor, given: Tensor, *, entropy: float | None, classifier: nn.Module | None = None
+    means: Tensor,
+    copied: Tensor,
+    *,
+    entropy: float | None,
+    classifier: nn.Module | None = None,
 ) -> Shares:
     """Count copies, blurred and new drawings, and what a classifier says of the new ones.
 
     Args:
         means: chances of ink (G, n, 1, H, W); real drawings are 0 or 1.
-        given: the drawings that were given (G, m, 1, H, W).
+        copied: which of them are copies (G, n), see `copies_of`.
         entropy: the pixel entropy of reconstructions; None for real drawings.
         classifier: scores of G classes, in the order of the characters.
 
@@ -135,8 +146,6 @@ def shares_of(
 
     """
     drawings = (means > 0.5).float()
-    pairs = zip(drawings, given, strict=True)
-    copied = torch.stack([is_copy(*pair) for pair in pairs])
     blurred = torch.zeros_like(copied)
     if entropy is not None:
         entropies = pixel_entropies(means.flatten(0, 1)).unflatten(0, means.shape[:2])
@@ -185,19 +194,29 @@ def measure_generation(
     """
     sets = divide(dataset, num_given=num_given, seed=seed)
     classifier, accuracy = teach(sets, steps=steps)
-    rows: dict[str, object] = {
-        "real drawings": shares_of(
-            sets.real, sets.given, entropy=None, classifier=classifier
-        )._asdict()
-    }
+    made, sharp = {"real drawings": sets.real}, {}
     for name, model in models.items():
         generator = torch.Generator().manual_seed(seed)
-        means = torch.cat(
-            [new_drawings(model, part, num_new, generator) for part in sets.given.split(32)]
-        )
-        entropy = reconstruction_entropy(model, sets.given, sets.real, generator)
-        shares = shares_of(means, sets.given, entropy=entropy, classifier=classifier)
-        rows[name] = {**shares._asdict(), "reconstruction_entropy": entropy}
+        parts = [new_drawings(model, part, num_new, generator) for part in sets.given.split(32)]
+        made[name] = torch.cat(parts)
+        sharp[name] = reconstruction_entropies(model, sets.given, sets.real, generator)
+    sizes = [means.shape[1] for means in made.values()]
+    drawings = (torch.cat(list(made.values()), dim=1) > 0.5).float()
+    rows: dict[str, object] = {}
+    for copied, (name, means) in zip(
+        copies_of(drawings, sets.given).split(sizes, dim=1), made.items(), strict=True
+    ):
+        entropies = sharp.get(name)
+        mean = None if entropies is None else entropies.mean().item()
+        shares = shares_of(means, copied, entropy=mean, classifier=classifier)
+        rows[name] = shares._asdict()
+        if entropies is not None and mean is not None:
+            blurred = (entropies > BLURRED * mean).double().mean().item()
+            rows[name] = {
+                **shares._asdict(),
+                "reconstruction_entropy": mean,
+                "reconstructions_blurred": blurred,
+            }
     return {
         "dataset": dataset.name,
         "split": dataset.split,
