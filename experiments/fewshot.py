@@ -40,6 +40,8 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--sampled", type=int, default=100)
     parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--characters", type=int, help="for generation; by default all")
+    parser.add_argument("--new", type=int, default=10, help="drawings made of each character")
     parser.add_argument("--given", type=int, default=5)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--name", default="fewshot", help="of the results file")
@@ -70,7 +72,14 @@ def measure(
     if part == "generation":
         omniglot, _ = load_with_card("omniglot")
         models = {"fewshot": model, "fewshot-vae": vae, "omniglot": omniglot}
-        return measure_generation(models, dataset, num_given=options.given, steps=options.steps)
+        return measure_generation(
+            models,
+            dataset,
+            num_given=options.given,
+            num_new=options.new,
+            num_characters=options.characters,
+            steps=options.steps,
+        )
     if part == "one-shot":
         assert isinstance(model, FewShotMachine)
         return measure_one_shot(model, dataset, num_trials=options.trials)._asdict()

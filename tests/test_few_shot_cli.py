@@ -21,7 +21,7 @@ SMALL = [
     *("--data.name", "glyphs", "--training.steps", "2", "--training.batch", "2"),
     *("--training.eval-episodes", "2", "--training.eval-every", "2", "--device", "cpu"),
     *("--model.num-filters", "4", "--model.num-wide", "4", "--model.code-size", "49"),
-    *("--data.episode-length", "4"),
+    *("--data.episode-length", "4", "--data.split", "train", "--data.monitor", "test"),
 ]
 
 
@@ -127,6 +127,11 @@ def test_twins_have_as_many_parameters():
             assert isinstance(model, FewShotConfig)
             counts = [sum(p.numel() for p in build_model(c).parameters()) for c in (twin, model)]
             assert abs(counts[0] / counts[1] - 1) < 0.02
+
+
+def test_too_few_images_are_refused_before_training():
+    with pytest.raises(kanerva.KanervaError, match="different images"):
+        parse(["train", "omniglot-fewshot", *[w if w != "4" else "500" for w in SMALL]])()
 
 
 def test_training_starts_from_a_trained_model(capsys):

@@ -44,6 +44,8 @@ def refuse_without(flag: str, **options: object) -> None:
 
 def measure_prequential(model: Model, images: Dataset, options: Prequential) -> dict[str, object]:
     """The curve of a model and of the one beside it, on the same episodes."""
+    import torch
+
     from kanerva.checks import check_integer
     from kanerva.evaluation.evaluate import check_image_shape
     from kanerva.evaluation.prequential import (
@@ -96,13 +98,16 @@ def measure_prequential(model: Model, images: Dataset, options: Prequential) -> 
         report["minus_beside"] = {"beside": beside, "nats": below, "stderr": stderr}
     if options.samples:
         points = [point for point in SHOWN if point < options.length]
-        part = episodes.images[:: options.orders][: options.sampled_episodes]
+        generator = torch.Generator().manual_seed(options.seed)
+        order = torch.randperm(len(episodes.images), generator=generator)
+        chosen = order[: options.sampled_episodes]
+        part = episodes.images[chosen]
         rows = {}
         for name, one in models.items():
             nats = importance_nats(
                 one, part, items=points, num_samples=options.samples, seed=options.seed
             )
-            bound = items[name].total[:: options.orders][: len(part), points]
+            bound = items[name].total[chosen][:, points]
             rows[name] = {
                 "nats": nats.mean(0).tolist(),
                 "stderr": standard_errors(nats),

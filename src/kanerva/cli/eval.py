@@ -37,7 +37,8 @@ def evaluate_command(
         checkpoint: omniglot, omniglot-vae, a checkpoint file or a run folder.
         episodes: number of random episodes; --prequential has --orders instead.
         episode_length: items in an episode; by default as the model was trained.
-        num_classes: draw each episode from this many classes; by default as the model was trained.
+        num_classes: draw each episode from this many classes, 0 for the whole split; by default as
+            the model was trained.
         dataset: data set; by default the one the model was trained on.
         split: part of the data set.
         data_folder: folder with the archives of the data set; by default KANERVA_DATA, or ./data.
@@ -48,7 +49,7 @@ def evaluate_command(
             of those before it, so that the memory is paid for.
         samples: with --prequential: also the version with this many importance samples; 1000 is
             usual.
-        sampled_episodes: episodes for --samples, which take long; the first ones of all.
+        sampled_episodes: episodes for --samples, which take long; drawn by the seed.
         orders: with --prequential: episodes for each class of the split.
         beside: with --prequential: a model to put next to it, on the same episodes; by default the
             VAE twin in the package.
@@ -99,7 +100,7 @@ def evaluate_command(
     check_image_shape(model, images)
     if dataset is None:
         say_changes(trained)
-    classes = trained.episode_classes if num_classes is None else num_classes
+    classes = trained.episode_classes if num_classes is None else num_classes or None
     if prequential:
         options = Prequential(
             checkpoint=checkpoint,

@@ -49,12 +49,15 @@ class DrawingSets(NamedTuple):
     taught: Tensor
 
 
-def divide(dataset: Dataset, *, num_given: int, seed: int = 0) -> DrawingSets:
+def divide(
+    dataset: Dataset, *, num_given: int, num_characters: int | None = None, seed: int = 0
+) -> DrawingSets:
     """Divide the drawings of every character of a split: given, real for comparison, the others.
 
     Args:
         dataset: a split whose classes have equally many drawings.
         num_given: how many are given to the model.
+        num_characters: how many characters, drawn by the seed; by default all.
         seed: seed of the order.
 
     Returns:
@@ -72,6 +75,8 @@ def divide(dataset: Dataset, *, num_given: int, seed: int = 0) -> DrawingSets:
             fix="Give fewer drawings.",
         )
     generator = torch.Generator().manual_seed(seed)
+    if num_characters is not None:
+        present = present[torch.randperm(len(present), generator=generator)[:num_characters]]
     rows = []
     for label in present.tolist():
         index = (dataset.labels == label).nonzero()[:, 0]
@@ -175,6 +180,7 @@ def measure_generation(
     *,
     num_given: int = 5,
     num_new: int = 10,
+    num_characters: int | None = None,
     steps: int = 3_000,
     seed: int = 0,
 ) -> dict[str, object]:
@@ -185,6 +191,7 @@ def measure_generation(
         dataset: characters that no model was trained on.
         num_given: drawings of each character that the models are given.
         num_new: drawings of each character that they make.
+        num_characters: how many characters, drawn by the seed; by default all.
         steps: training steps of the classifier.
         seed: seed of the division and of all samples.
 
@@ -192,7 +199,7 @@ def measure_generation(
         A record for a results file.
 
     """
-    sets = divide(dataset, num_given=num_given, seed=seed)
+    sets = divide(dataset, num_given=num_given, num_characters=num_characters, seed=seed)
     classifier, accuracy = teach(sets, steps=steps)
     made, sharp = {"real drawings": sets.real}, {}
     for name, model in models.items():

@@ -115,17 +115,24 @@ def check_fits(config: Config, dataset: Dataset) -> None:
         )
 
 
+def episode_sampler(
+    config: Config, dataset: Dataset, *, symmetries: bool = False
+) -> EpisodeSampler:
+    """What draws the episodes of an experiment; an error if a split has too few images."""
+    return EpisodeSampler(
+        dataset,
+        num_items=config.data.episode_length,
+        num_classes=config.data.episode_classes,
+        distinct=config.data.distinct,
+        symmetries=symmetries,
+    )
+
+
 def new_training(
     config: Config, train_set: Dataset, *, parallel: Parallel, own_stream: bool = False
 ) -> TrainingStep:
     """A new model on its device, ready for its first step."""
-    sampler = EpisodeSampler(
-        train_set,
-        num_items=config.data.episode_length,
-        num_classes=config.data.episode_classes,
-        distinct=config.data.distinct,
-        symmetries=config.data.symmetries,
-    )
+    sampler = episode_sampler(config, train_set, symmetries=config.data.symmetries)
     model = initial_model(config, sampler).to(parallel.device)
     if parallel.device.type == "cuda":
         model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
