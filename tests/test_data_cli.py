@@ -27,7 +27,8 @@ def test_list(tmp_path, capsys):
     assert "omniglot           missing: kanerva data fetch omniglot" in lines[1]
     assert "omniglot-alphabets missing: kanerva data fetch omniglot-alphabets" in lines[2]
     assert f"there: {tmp_path / 'chardata.mat'}" in lines[3]
-    assert "glyphs             there: needs no files" in lines[5]
+    assert "omniglot-gmn       missing: copy its files there" in lines[4]
+    assert "glyphs             there: needs no files" in lines[6]
     list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["data_folder"] == str(tmp_path)
@@ -35,6 +36,7 @@ def test_list(tmp_path, capsys):
         "omniglot": False,
         "omniglot-alphabets": False,
         "omniglot-burda": True,
+        "omniglot-gmn": False,
         "cifar10": False,
         "glyphs": True,
     }

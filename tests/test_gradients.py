@@ -13,6 +13,7 @@ from kanerva import (
     LowRankCovariance,
     MemoryState,
     condition,
+    condition_prefixes,
     log_evidence,
     log_prob,
     memory_kl,
@@ -20,6 +21,7 @@ from kanerva import (
     recall,
     sample_memory,
 )
+from kanerva.memory.prefixes import predict_next
 
 Inputs = tuple[Tensor, ...]
 
@@ -53,6 +55,12 @@ FUNCTIONS: dict[str, Callable[..., Inputs | Tensor]] = {
     "condition shared": lambda p, W, Z, n, v: both(condition(p, W, Z, noise_var=n, code_var=v)),
     "condition per column": lambda p, W, Z, n, v: both(
         condition(p, W, Z, noise_var=n, code_var=v, per_column=True)
+    ),
+    "condition_prefixes": lambda p, W, Z, n, v: both(
+        condition_prefixes(p, W, Z, noise_var=n, code_var=v[:, 0])
+    ),
+    "predict_next": lambda p, W, Z, n, v: tuple(
+        predict_next(p, W, Z, W.flip(0), noise_var=n, code_var=v[:, 0])
     ),
     "predict": lambda p, W, Z, n, v: tuple(predict(p, W, noise_var=n)),
     "recall": lambda p, W, Z, n, v: recall(p, W),

@@ -14,6 +14,7 @@ def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
         json: print one JSON object and nothing else.
 
     """
+    from kanerva.data.download import REMOTE_FILES
     from kanerva.data.load import READERS
     from kanerva.data.paths import absolute, cache_folder, resolve_data_folder
     from kanerva.errors import KanervaError
@@ -39,7 +40,8 @@ def list_data(*, data_folder: Path | None = None, json: bool = False) -> None:
     print(f"looked for in {folder} (--data-folder or KANERVA_DATA), cached in {cache_folder()}")
     for name in READERS:
         if name in missing:
-            print(f"  {name:<18} missing: kanerva data fetch {name}")
+            way = f"kanerva data fetch {name}" if name in REMOTE_FILES else "copy its files there"
+            print(f"  {name:<18} missing: {way}")
         else:
             print(f"  {name:<18} there: {', '.join(files[name]) or 'needs no files'}")
     print("  or the path of any folder of images, with one sub-folder for each class")
@@ -56,7 +58,8 @@ def info(
     """Count the images and classes of a data set, and say what its pixels are.
 
     Args:
-        name: omniglot, omniglot-alphabets, omniglot-burda, cifar10, glyphs, or a folder of images.
+        name: omniglot, omniglot-alphabets, omniglot-burda, omniglot-gmn, cifar10, glyphs, or a
+            folder of images.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default the one the data set is usually used
             with.

@@ -20,6 +20,10 @@ class TrainedWith(NamedTuple):
     """The split that it was trained on."""
     checksum: str | None = None
     """The checksum of its images, where they come from a folder."""
+    episode_classes: int | None = None
+    """Classes of an episode; None for the whole split."""
+    distinct: bool = False
+    """Whether episodes were drawn without replacement."""
 
     @property
     def dataset(self) -> str:
@@ -67,6 +71,7 @@ def trained_with(card: Mapping[str, object]) -> TrainedWith:
     ):
         split = str(card.get("trained_on", "")).partition(" ")[0]
         checksum = card.get("images_checksum")
+        classes = card.get("episode_classes")
         return TrainedWith(
             name,
             source,
@@ -74,6 +79,8 @@ def trained_with(card: Mapping[str, object]) -> TrainedWith:
             episode_length,
             split=split if split in ("train", "fit") else None,
             checksum=checksum if isinstance(checksum, str) else None,
+            episode_classes=classes if isinstance(classes, int) else None,
+            distinct=card.get("distinct") is True,
         )
     raise KanervaError(
         "checkpoint",

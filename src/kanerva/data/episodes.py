@@ -3,13 +3,16 @@
 Shapes: B episodes, T items.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
-from kanerva.checks import MOST_BYTES, check_generator, check_integer
+from kanerva.checks import MOST_BYTES, check_bool, check_generator, check_integer
 from kanerva.data.dataset import Dataset
 from kanerva.data.pixels import THRESHOLD as THRESHOLD
 from kanerva.data.pixels import to_pixels
+from kanerva.data.symmetries import check_square, turned
 from kanerva.errors import KanervaError
 
 _LARGEST_INT32 = 2**31 - 1
@@ -27,9 +30,13 @@ class EpisodeSampler:
         num_items: T, the images of one episode.
         num_classes: draw each episode from this many random classes; every one of them occurs. By
             default episodes are drawn from the whole split.
+        distinct: draw without replacement: no image occurs twice in an episode.
+        symmetries: turn and mirror the images of an episode in one of 8 ways, all images of a class
+            in the same way, as if they were of another class.
 
     Raises:
-        KanervaError: `num_items` is below 1, or `num_classes` is more than there are.
+        KanervaError: `num_items` is below 1, `num_classes` is more than there are, or there are too
+            few images for episodes without replacement.
 
     Example:
         >>> import torch
@@ -45,7 +52,15 @@ class EpisodeSampler:
 
     """
 
-    def __init__(self, dataset: Dataset, *, num_items: int, num_classes: int | None = None) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        num_items: int,
+        num_classes: int | None = None,
+        distinct: bool = False,
+        symmetries: bool = False,
+    ) -> None:
         if not isinstance(dataset, Dataset):
             raise KanervaError(
                 "dataset",
@@ -63,8 +78,31 @@ class EpisodeSampler:
         self.dataset = dataset
         self.num_items = num_items
         self.num_classes = num_classes
+        check_bool("distinct", distinct, fix="Pass True or False.")
+        self.distinct = distinct
+        check_bool("symmetries", symmetries, fix="Pass True or False.")
+        self.symmetries = symmetries
         if num_classes is not None:
             self._index_classes(num_classes)
+        if symmetries:
+            check_square(dataset.image_shape)
+        if distinct:
+            self._check_enough()
+
+    def _check_enough(self) -> None:
+        """Refuse episodes without replacement that need more images than there are."""
+        if self.num_classes is None:
+            needed, there, where = self.num_items, len(self.dataset), "in the split"
+        else:
+            needed = math.ceil(self.num_items / self.num_classes)
+            there, where = int(self._counts.min()), "of one class"
+        if needed > there:
+            raise KanervaError(
+                "num_items",
+                expected=f"episodes that need at most the {there} images {where}",
+                got=f"{self.num_items} items, {needed} different images {where}",
+                fix="Draw shorter episodes, or draw with replacement: distinct=False.",
+            )
 
     def _index_classes(self, num_classes: int) -> None:
         """Sort image numbers by class, and note where each class that occurs begins."""
@@ -72,6 +110,7 @@ class EpisodeSampler:
         present, counts = self.dataset.labels.unique(return_counts=True)
         self._counts = counts
         self._starts = counts.cumsum(0) - counts
+        self._most_of_class = int(counts.max())
         check_integer(
             "num_classes",
             num_classes,
@@ -154,6 +193,9 @@ class EpisodeSampler:
         device = self.dataset.device
         check_generator(generator, device)
         shape = (num_episodes, self.num_items)
+        if self.num_classes is None and self.distinct:
+            scores = torch.rand(num_episodes, len(self.dataset), generator=generator, device=device)
+            return scores.topk(self.num_items).indices
         if self.num_classes is None:
             return torch.randint(len(self.dataset), shape, generator=generator, device=device)
         scores = torch.rand(num_episodes, len(self._counts), generator=generator, device=device)
@@ -161,13 +203,33 @@ class EpisodeSampler:
         # The items are dealt to the classes in turn, so that each class occurs, in random order.
         turns = torch.rand(shape, generator=generator, device=device).argsort(-1)
         chosen = classes.gather(-1, turns % self.num_classes)
+        if self.distinct:
+            order = self._shuffled(classes, generator)  # item number n of its class gets the n-th
+            item = order[
+                torch.arange(num_episodes, device=device)[:, None],
+                turns % self.num_classes,
+                turns // self.num_classes,
+            ]
+            return self._by_class[self._starts[chosen] + item]
         # The remainder prefers no image by more than one part in 2^31 / count.
         item = torch.randint(_LARGEST_INT32, shape, generator=generator, device=device)
         return self._by_class[self._starts[chosen] + item % self._counts[chosen]]
 
+    def _shuffled(self, classes: Tensor, generator: torch.Generator | None) -> Tensor:
+        """The numbers of all images of each class (B, n) in random order, (B, n, largest)."""
+        most = torch.arange(self._most_of_class, device=classes.device)
+        shape = (*classes.shape, self._most_of_class)
+        scores = torch.rand(shape, generator=generator, device=classes.device)
+        return (scores + (most >= self._counts[classes][..., None])).argsort(-1)
+
     def _pixels(self, index: Tensor, generator: torch.Generator | None) -> Tensor:
+        images = self.dataset.images[index]
+        if self.symmetries:
+            shape = (len(index), self.dataset.num_classes)
+            ways = torch.randint(8, shape, generator=generator, device=index.device)
+            images = turned(images, ways.gather(-1, self.dataset.labels[index]))
         return to_pixels(
-            self.dataset.images[index],
+            images,
             likelihood=self.dataset.likelihood,
             binarisation=self.dataset.binarisation,
             generator=generator,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_bool, check_integer, check_one_of, check_path
-from kanerva.data import burda, cache, cifar10, folder, glyphs, handwriting, omniglot
+from kanerva.data import burda, cache, cifar10, folder, glyphs, gmn, handwriting, omniglot
 from kanerva.data.dataset import SPLITS, Dataset
 from kanerva.data.dataset_checks import BINARISATIONS, check_likelihood
 from kanerva.data.folder_contents import warn_about_skipped
@@ -79,6 +79,9 @@ READERS = {
     ),
     "omniglot-burda": DatasetReader(
         burda.find, burda.read, burda.SIZE, True, "bernoulli", "stochastic", resizable=False
+    ),
+    "omniglot-gmn": DatasetReader(
+        gmn.find, gmn.read, gmn.SIZE, True, "bernoulli", "threshold20", resizable=False
     ),
     "cifar10": DatasetReader(
         cifar10.find, cifar10.read, cifar10.SIZE, False, "gaussian", "stochastic", resizable=False

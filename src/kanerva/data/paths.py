@@ -122,14 +122,19 @@ def first_existing(folder: Path, *names: str) -> Path | None:
     return next((folder / name for name in names if os.path.exists(folder / name)), None)
 
 
-def missing_files(name: str, folder: Path, expected: str) -> KanervaError:
-    """The error for a data set that is not there; it says what to put where."""
+def missing_files(
+    name: str, folder: Path, expected: str, *, get: str | None = None
+) -> KanervaError:
+    """The error for a data set that is not there; it says what to put where.
+
+    `get` says how to get the files where `kanerva data fetch` cannot.
+    """
     found = what_is_at(folder)
     got = {FOLDER: "a folder without it", NOTHING: "no such folder"}.get(found, found)
     return KanervaError(
         "data_folder",
         expected=f"{expected} in {absolute(folder)}",
         got=got,
-        fix=f"Run `kanerva data fetch {name}`, or put it there, or say where it is with "
-        "--data-folder (in Python: data_folder=) or KANERVA_DATA.",
+        fix=f"{get or f'Run `kanerva data fetch {name}`'}, or put it there, or say where it is "
+        "with --data-folder (in Python: data_folder=) or KANERVA_DATA.",
     )

@@ -36,6 +36,7 @@ def evaluate(
     num_episodes: int,
     episode_length: int = 32,
     num_classes: int | None = None,
+    distinct: bool = False,
     seed: int = 0,
     batch_size: int = 50,
 ) -> Evaluation:
@@ -47,6 +48,7 @@ def evaluate(
         num_episodes: how many episodes to draw.
         episode_length: T, items in an episode.
         num_classes: draw each episode from this many classes; by default from all.
+        distinct: draw episodes without replacement.
         seed: seed of the episodes and of all samples.
         batch_size: episodes at a time.
 
@@ -54,7 +56,9 @@ def evaluate(
         The bound, its terms and its standard error.
 
     """
-    sampler = EpisodeSampler(dataset, num_items=episode_length, num_classes=num_classes)
+    sampler = EpisodeSampler(
+        dataset, num_items=episode_length, num_classes=num_classes, distinct=distinct
+    )
     generator = torch.Generator(dataset.images.device).manual_seed(seed)
     was_training = model.training
     model.eval()
@@ -85,6 +89,7 @@ def importance_bound(
     num_episodes: int,
     episode_length: int = 32,
     num_classes: int | None = None,
+    distinct: bool = False,
     seed: int = 0,
 ) -> float:
     """Tighten the bound with importance samples.
@@ -93,7 +98,9 @@ def importance_bound(
     episode is written once; the reader draws y and z again for every weight. The result lies
     between the negative bound and -ln p(x | M), and comes closer to the latter with more samples.
     """
-    sampler = EpisodeSampler(dataset, num_items=episode_length, num_classes=num_classes)
+    sampler = EpisodeSampler(
+        dataset, num_items=episode_length, num_classes=num_classes, distinct=distinct
+    )
     generator = torch.Generator(dataset.images.device).manual_seed(seed)
     model.eval()
     total = 0.0

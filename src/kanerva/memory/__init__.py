@@ -12,6 +12,7 @@ from kanerva.memory.covariance import (
 from kanerva.memory.evidence import Evidence
 from kanerva.memory.load import load_memory
 from kanerva.memory.measure import log_evidence, log_prob, sample_memory
+from kanerva.memory.prefixes import condition_prefixes
 from kanerva.memory.read import Prediction, predict, recall
 from kanerva.memory.state import MemoryState
 from kanerva.memory.write import condition
@@ -25,6 +26,7 @@ __all__ = [
     "Prediction",
     "RowCovariance",
     "condition",
+    "condition_prefixes",
     "energy",
     "fill",
     "infer_weights",

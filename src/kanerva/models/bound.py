@@ -81,6 +81,26 @@ class ItemTerms(NamedTuple):
         return self.kl_address + self.kl_code - self.log_likelihood
 
 
+class ItemBounds(NamedTuple):
+    """The negative bound of each item as named terms, each (B, T), where items come one by one.
+
+    Item t is predicted from the items before it, so the sum over t is a bound on the whole episode
+    in which the memory is paid for.
+    """
+
+    reconstruction: Tensor
+    """-E ln p(x|z)."""
+    kl_address: Tensor
+    """KL( q(y|x) || p(y|M) )."""
+    kl_code: Tensor
+    """KL( q(z|x, y, M) || p(z|y, M) )."""
+
+    @property
+    def total(self) -> Tensor:
+        """The nats that each item costs, (B, T)."""
+        return self.reconstruction + self.kl_address + self.kl_code
+
+
 def mean_over_items(
     terms: ItemTerms, memory_kl: Tensor | None, extra: Tensor | None = None
 ) -> Bound:

@@ -9,12 +9,16 @@ from kanerva.models.config import (
     AnyModelConfig,
     DNCConfig,
     DynamicConfig,
+    FewShotConfig,
+    LadderVAEConfig,
     LRUAConfig,
     ModelConfig,
     VAEConfig,
 )
 from kanerva.models.dynamic_kanerva_machine import DynamicKanervaMachine
+from kanerva.models.few_shot_machine import FewShotMachine
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.ladder_vae import LadderVAE
 from kanerva.models.memories import DNC, LRUA
 from kanerva.models.memories.controlled import ControlledMemory, MatrixState
 from kanerva.models.memory_access import MemoryAccess, make_code_net
@@ -29,6 +33,10 @@ def build_model(config: AnyModelConfig) -> Model:
     """A new model with fresh parameters, drawn from torch's global generator."""
     if isinstance(config, VAEConfig):
         return VAE(config)
+    if isinstance(config, LadderVAEConfig):
+        return LadderVAE(config)
+    if isinstance(config, FewShotConfig):
+        return FewShotMachine(config)
     if isinstance(config, ModelConfig):
         return KanervaMachine(config)
     if isinstance(config, DynamicConfig):

@@ -13,15 +13,23 @@ from kanerva.checks import check_device
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
+from kanerva.models.few_shot_machine import FewShotMachine
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.ladder_vae import LadderVAE
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
 from kanerva.models.vae import VAE
 from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
-SHIPPED = ("omniglot", "omniglot-vae")
+SHIPPED = ("omniglot", "omniglot-vae", "fewshot", "fewshot-vae")
 """Models inside the package; the README next to their files describes them."""
+SHIPPED_KINDS: dict[str, type[Model]] = {
+    "omniglot-vae": VAE,
+    "fewshot": FewShotMachine,
+    "fewshot-vae": LadderVAE,
+}
+"""The classes of the models that are not a `KanervaMachine`."""
 OLD_NAMES = {
     "encoder.": "coder.encoder.",
     "decoder.": "coder.decoder.",
@@ -45,6 +53,14 @@ def load(  # pyright: ignore[reportOverlappingOverload]
     name: Literal["omniglot-vae"], *, device: str | torch.device = "cpu"
 ) -> VAE: ...
 @overload
+def load(  # pyright: ignore[reportOverlappingOverload]
+    name: Literal["fewshot"], *, device: str | torch.device = "cpu"
+) -> FewShotMachine: ...
+@overload
+def load(  # pyright: ignore[reportOverlappingOverload]
+    name: Literal["fewshot-vae"], *, device: str | torch.device = "cpu"
+) -> LadderVAE: ...
+@overload
 def load(name: str | Path, *, device: str | torch.device = "cpu") -> KanervaMachine: ...
 @overload
 def load(name: str | Path, *, kind: type[ModelT], device: str | torch.device = "cpu") -> ModelT: ...
@@ -54,10 +70,10 @@ def load(
     """Load a trained model: one of the package by its name, or one from a file.
 
     Args:
-        name: a model of the package ("omniglot", "omniglot-vae"), a checkpoint file, or a run
-            folder, whose newest checkpoint is taken.
-        kind: the class of the model; by default `KanervaMachine`. Pass `kanerva.VAE` for a VAE that
-            you trained yourself.
+        name: a model of the package ("omniglot", "omniglot-vae", "fewshot", "fewshot-vae"), a
+            checkpoint file, or a run folder, whose newest checkpoint is taken.
+        kind: the class of the model; by default that of a model of the package, else
+            `KanervaMachine`. Pass `kanerva.VAE` for a VAE that you trained yourself.
         device: where to put it.
 
     Returns:
@@ -74,7 +90,7 @@ def load(
 
     """
     if kind is None:
-        kind = VAE if str(name) == "omniglot-vae" else KanervaMachine
+        kind = SHIPPED_KINDS.get(str(name), KanervaMachine)
     if not (isinstance(kind, type) and issubclass(kind, Model)):
         raise KanervaError(
             "kind",

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
+from kanerva.models.ladder_coder import LadderCoder
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Model
 from kanerva.models.nets import fan_in
@@ -58,6 +59,9 @@ def initialise_model(model: Model, images: Tensor) -> None:
     its memory, before the KL terms have their full weight.
     """
     images = images.flatten(end_dim=-4)
+    if isinstance(model.coder, LadderCoder):
+        model.coder.set_background(images.mean().clamp(1e-3, 1 - 1e-3).item())
+        return
     if not isinstance(model, MemoryModel):
         initialise_coder(model.coder, images, std=VAE_CODE_STD, log_var=VAE_CODE_LOG_VAR)
         return

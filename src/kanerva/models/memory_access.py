@@ -14,7 +14,7 @@ from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import FullMemoryWarning
 from kanerva.models.addressing import Addressing
 from kanerva.models.codes import CodePosterior
-from kanerva.models.config import CodePosteriorForm, LearnedAddressConfig
+from kanerva.models.config_parts import CodePosteriorForm, LearnedAddressConfig
 from kanerva.models.memories.base import Memory
 from kanerva.models.model import Noise
 from kanerva.models.nets import mlp

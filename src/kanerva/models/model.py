@@ -30,6 +30,8 @@ class Noise(NamedTuple):
     images themselves."""
     memory: Tensor | None = None
     """(B, K, C), for M where the memory is sampled."""
+    forget: Tensor | None = None
+    """(B, T), uniform: which items are read from an empty memory while training."""
 
 
 class Model(nn.Module, ABC):

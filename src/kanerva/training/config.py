@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from kanerva.checks import check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of
 from kanerva.errors import KanervaError
 from kanerva.models.config import AnyModelConfig, ModelConfig, config_from_dict, config_to_dict
 from kanerva.training.fields import check_field
@@ -30,6 +30,12 @@ class DataConfig:
     """A data set (`kanerva data list`) or a folder of images."""
     episode_length: int = 32
     """T: items of an episode."""
+    episode_classes: int | None = None
+    """Draw each episode from this many classes; by default from the whole split."""
+    distinct: bool = False
+    """Draw episodes without replacement: no image occurs twice in one."""
+    symmetries: bool = False
+    """Turn and mirror the training images, all of a class in the same one of 8 ways."""
     binarisation: Binarisation | None = None
     """How grey becomes ink; by default the way this data set is known with."""
     split: TrainSplit = "train"
@@ -42,6 +48,12 @@ class DataConfig:
         check_integer(
             "--data.episode-length", self.episode_length, fix="The paper uses episodes of 32."
         )
+        if self.episode_classes is not None:
+            check_integer(
+                "--data.episode-classes", self.episode_classes, fix="Leave it out for all classes."
+            )
+        for name in ("distinct", "symmetries"):
+            check_bool(f"--data.{name}", getattr(self, name), fix="Pass True or False.")
         if self.binarisation is not None:
             check_one_of("--data.binarisation", self.binarisation, get_args(Binarisation))
         check_one_of("--data.split", self.split, get_args(TrainSplit))
@@ -56,6 +68,9 @@ class TrainingConfig:
     """How parameters begin. `components` gives codes and addresses that tell images apart, made of
     principal components of some images. `truncated` draws random weights from a truncated normal
     distribution with standard deviation 1 / sqrt(fan in), as the frameworks of 2017 did."""
+    start_from: str | None = None
+    """Begin with the parameters of this model, of the same sizes: a name of the package or a
+    checkpoint. `start` has no meaning then."""
     steps: int = 40_000
     """Updates of the parameters."""
     batch: int = 16
@@ -147,6 +162,14 @@ _COUNTS_FROM_0 = {
 }
 
 
+NOT_REPAIRING = {
+    "vae": "a VAE, which has no memory to read with a damaged image",
+    "ladder-vae": "a VAE, which has no memory to read with a damaged image",
+    "fewshot": "a model that predicts the next image, which reads with no image",
+}
+"""Kinds of models that are not trained with damaged images, and why."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """An experiment: everything that decides its numbers."""
@@ -165,10 +188,10 @@ class Config:
                 got=f"{short} with a batch of {self.training.batch}",
                 fix="Use 0, or for example 16 with episodes of 64 and a batch of 4.",
             )
-        if self.model.kind == "vae" and self.training.damaged > 0:
+        if self.model.kind in NOT_REPAIRING and self.training.damaged > 0:
             raise KanervaError(
                 "--training.damaged",
-                expected="0 for a VAE, which has no memory to read with a damaged image",
+                expected=f"0 for {NOT_REPAIRING[self.model.kind]}",
                 got=str(self.training.damaged),
                 fix="Leave it out, or train a model with a memory.",
             )

@@ -73,9 +73,17 @@ def _measure_run(
     plan: Plan, planned: PlannedRun, run: Run, report_set: Dataset, timings: Timings
 ) -> RunRecord:
     run.step.use_precision()
-    length = run.config.data.episode_length
+    data = run.config.data
+    length = data.episode_length
     if run.diverged is None:
-        final = evaluate(run.model, report_set, num_episodes=plan.episodes, episode_length=length)
+        final = evaluate(
+            run.model,
+            report_set,
+            num_episodes=plan.episodes,
+            episode_length=length,
+            num_classes=data.episode_classes,
+            distinct=data.distinct,
+        )
     else:
         final = Evaluation(*[math.nan] * 6, episodes=plan.episodes, episode_length=length)
     return RunRecord(

@@ -14,6 +14,7 @@ from kanerva.data import DATASETS, Dataset, EpisodeSampler, load_dataset
 from kanerva.data.paths import absolute
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
+from kanerva.models.checkpoint import load_with_card
 from kanerva.models.initialise import draw_truncated, initialise_model
 from kanerva.models.model import Model
 from kanerva.training.config import Config
@@ -114,11 +115,24 @@ def check_fits(config: Config, dataset: Dataset) -> None:
         )
 
 
+def episode_sampler(
+    config: Config, dataset: Dataset, *, symmetries: bool = False
+) -> EpisodeSampler:
+    """What draws the episodes of an experiment; an error if a split has too few images."""
+    return EpisodeSampler(
+        dataset,
+        num_items=config.data.episode_length,
+        num_classes=config.data.episode_classes,
+        distinct=config.data.distinct,
+        symmetries=symmetries,
+    )
+
+
 def new_training(
     config: Config, train_set: Dataset, *, parallel: Parallel, own_stream: bool = False
 ) -> TrainingStep:
     """A new model on its device, ready for its first step."""
-    sampler = EpisodeSampler(train_set, num_items=config.data.episode_length)
+    sampler = episode_sampler(config, train_set, symmetries=config.data.symmetries)
     model = initial_model(config, sampler).to(parallel.device)
     if parallel.device.type == "cuda":
         model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
@@ -136,6 +150,9 @@ def initial_model(config: Config, sampler: EpisodeSampler) -> Model:
     """The model before its first step, made on the CPU: the same for every device."""
     torch.manual_seed(config.training.seed)
     model = build_model(config.model)
+    if config.training.start_from is not None:
+        _copy_parameters(config.training.start_from, model)
+        return model
     if config.training.start == "truncated":
         draw_truncated(model)
         return model
@@ -143,3 +160,19 @@ def initial_model(config: Config, sampler: EpisodeSampler) -> Model:
     num_episodes = math.ceil(NUM_INITIAL_IMAGES / sampler.num_items)
     initialise_model(model, sampler.sample(num_episodes, generator=generator).cpu())
     return model
+
+
+def _copy_parameters(name: str, model: Model) -> None:
+    """Take over the parameters of a trained model of the same sizes."""
+    trained, _ = load_with_card(name)
+    ours, theirs = model.state_dict(), trained.state_dict()
+    if {key: value.shape for key, value in ours.items()} != {
+        key: value.shape for key, value in theirs.items()
+    }:
+        raise KanervaError(
+            "--training.start-from",
+            expected="a model of the kind and the sizes of this recipe",
+            got=f"{trained.config} in '{name}'",
+            fix="Name a model that the same recipe gave, or leave it out.",
+        )
+    model.load_state_dict(theirs)

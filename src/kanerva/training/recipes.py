@@ -3,7 +3,13 @@
 import dataclasses
 from dataclasses import replace
 
-from kanerva.models.config import CONFIGS, AnyModelConfig, ModelConfig
+from kanerva.models.config import (
+    CONFIGS,
+    AnyModelConfig,
+    FewShotConfig,
+    LadderVAEConfig,
+    ModelConfig,
+)
 from kanerva.training.config import Config, DataConfig, TrainingConfig
 
 MEMORY_RATES = {"kanerva": 3e-3, "dnc": 3e-4, "lrua": 3e-4, "dynamic": 3e-3}
@@ -169,6 +175,55 @@ def cifar10_paper_vae() -> Config:
     return as_vae(cifar10_paper())
 
 
+def omniglot_fewshot() -> Config:
+    """A model that predicts the next drawing of a character from the ones before it.
+
+    Episodes are the 20 drawings of one character, of which no part is trained on in the test.
+    """
+    return Config(
+        model=FewShotConfig(),
+        data=DataConfig(
+            name="omniglot-gmn",
+            episode_length=20,
+            episode_classes=1,
+            distinct=True,
+            symmetries=True,
+            split="fit",
+            monitor="valid",
+        ),
+        training=TrainingConfig(
+            steps=12_000,
+            batch=4,
+            lr=3e-3,
+            warmup=100,
+            kl_warmup=300,
+            damaged=0.0,
+            eval_every=1_000,
+            eval_episodes=96,
+            checkpoint_every=500,
+        ),
+    )
+
+
+def omniglot_fewshot2() -> Config:
+    """The few-shot model with two characters in an episode, 10 drawings of each."""
+    config = omniglot_fewshot()
+    return replace(config, data=replace(config.data, episode_classes=2))
+
+
+def omniglot_fewshot_mixed() -> Config:
+    """The few-shot model with the paper's episodes: 32 drawings of any characters."""
+    config = omniglot_fewshot()
+    data = replace(config.data, episode_classes=None, episode_length=32)
+    return replace(config, data=data, training=replace(config.training, batch=3))
+
+
+def as_ladder_vae(config: Config) -> Config:
+    """The few-shot experiment without a memory, with as many parameters within 2 %."""
+    model = LadderVAEConfig(num_filters=36, num_wide=62)
+    return replace(config, model=model)
+
+
 def as_in_paper(config: Config) -> Config:
     """The same sizes with the training of the paper's text."""
     assert isinstance(config.model, ModelConfig)
@@ -243,6 +298,12 @@ RECIPES: dict[str, Config] = {
     "omniglot-dnc": omniglot_dnc(),
     "omniglot-lrua": omniglot_lrua(),
     "omniglot-dynamic": omniglot_dynamic(),
+    "omniglot-fewshot": omniglot_fewshot(),
+    "omniglot-fewshot-vae": as_ladder_vae(omniglot_fewshot()),
+    "omniglot-fewshot2": omniglot_fewshot2(),
+    "omniglot-fewshot2-vae": as_ladder_vae(omniglot_fewshot2()),
+    "omniglot-fewshot-mixed": omniglot_fewshot_mixed(),
+    "omniglot-fewshot-mixed-vae": as_ladder_vae(omniglot_fewshot_mixed()),
     "cifar10": cifar10(),
     "cifar10-vae": cifar10_vae(),
     "cifar10-paper": cifar10_paper(),

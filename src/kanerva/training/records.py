@@ -68,6 +68,10 @@ class ModelCard(TypedDict):
     images_checksum: NotRequired[str]
     """SHA-256 of the images, where they come from a folder of the user's."""
     episode_length: int
+    episode_classes: NotRequired[int]
+    """Classes of an episode, where not the whole split."""
+    distinct: NotRequired[bool]
+    """Whether episodes were drawn without replacement."""
     steps: int
     seconds: float
     device: str
@@ -191,6 +195,10 @@ def model_card(
         device=device_name(device),
         seed=config.training.seed,
     )
+    if config.data.episode_classes is not None:
+        card["episode_classes"] = config.data.episode_classes
+    if config.data.distinct:
+        card["distinct"] = True
     if train_set.source is not None:
         card["source"] = train_set.source
     if checksum is not None:

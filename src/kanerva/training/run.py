@@ -19,7 +19,13 @@ from kanerva.training.compiling import ABOUT
 from kanerva.training.config import Config
 from kanerva.training.diverged import DivergedError, SkipCounter
 from kanerva.training.parallel import Parallel
-from kanerva.training.prepare import Images, images_checksum, new_training, with_source
+from kanerva.training.prepare import (
+    Images,
+    episode_sampler,
+    images_checksum,
+    new_training,
+    with_source,
+)
 from kanerva.training.records import (
     HeldOutRow,
     MetricsRow,
@@ -71,6 +77,7 @@ class Run:
         self.announce: Callable[[str], None] = lambda text: None
         """Called with a line about work that takes long."""
         self.images, self.parallel, self.device = images, parallel, parallel.device
+        episode_sampler(config, images.monitor)  # refuses a split with too few images
         self.folder = RunFolder(folder, is_writer=parallel.is_first)
         here = config
         if not may_compile:
@@ -239,6 +246,8 @@ class Run:
                 self.images.monitor,
                 num_episodes=self.config.training.eval_episodes,
                 episode_length=self.config.data.episode_length,
+                num_classes=self.config.data.episode_classes,
+                distinct=self.config.data.distinct,
             )
         except KanervaError as error:
             raise self._has_diverged(self.num_steps_done, error) from None

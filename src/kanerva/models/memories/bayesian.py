@@ -13,6 +13,7 @@ from kanerva.memory import (
     DiagonalCovariance,
     FullCovariance,
     MemoryState,
+    Prediction,
     condition,
     fill,
     memory_kl,
@@ -20,6 +21,7 @@ from kanerva.memory import (
     recall,
     sample_memory,
 )
+from kanerva.memory.prefixes import predict_next
 from kanerva.models.codes import CodePrior
 from kanerva.models.config import BayesianMemoryConfig
 from kanerva.models.memories.base import Memory
@@ -117,6 +119,25 @@ class BayesianMemory(Memory[MemoryState]):
         if self.config.reading == "sample" and noise is not None:
             return CodePrior(address @ sample_memory(state, noise=noise), noise_var, address)
         return CodePrior(recall(state, address), noise_var, address)
+
+    def read_next(
+        self,
+        state: MemoryState,
+        address: Tensor,
+        codes: Tensor,
+        read_address: Tensor,
+        *,
+        code_var: Tensor | None = None,
+    ) -> Prediction:
+        """Read every item at `read_address` from `state` and the items before it.
+
+        Items are written at `address` as `write` does; the mean and variance are those that `read`
+        would give after each of them.
+        """
+        noise_var = self.config.noise_var
+        return predict_next(
+            state, address, codes, read_address, noise_var=noise_var, code_var=code_var
+        )
 
     def draw_noise(
         self, batch_shape: torch.Size, *, device: torch.device, generator: torch.Generator | None
