@@ -42,7 +42,7 @@ def glyphs(**options: Any) -> object:
 
 
 def sampler(**options: Any) -> EpisodeSampler:
-    return EpisodeSampler(dataset(), **({"num_items": 4} | options))
+    return EpisodeSampler(dataset(), **{"num_items": 4, **options})
 
 
 IMAGES = torch.zeros(2, 1, 28, 28)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from kanerva.distributions.gaussian import Gaussian
-from kanerva.models.bound import ItemTerms
+from kanerva.models.bound import ItemBounds
 from kanerva.models.codes import CodePrior
 from kanerva.models.matching import CHANCE, matching_loss
 from kanerva.models.novel import NovelCodes, product_posterior
@@ -37,11 +37,11 @@ def test_the_mixtures_bound_is_below_the_log_likelihood_of_the_mixture():
     zero = torch.zeros(3)
     for share in (0.01, 0.5, 0.9):
         terms = novel.mix(
-            ItemTerms(a, zero, zero), ItemTerms(b, zero, zero), torch.full((3,), share)
+            ItemBounds(-a, zero, zero), ItemBounds(-b, zero, zero), torch.full((3,), share)
         )
         assert (-terms.total <= exact + 1e-5).all()
     best = (math.log(0.7) + a - exact).exp()
-    terms = novel.mix(ItemTerms(a, zero, zero), ItemTerms(b, zero, zero), best)
+    terms = novel.mix(ItemBounds(-a, zero, zero), ItemBounds(-b, zero, zero), best)
     assert torch.allclose(-terms.total, exact, atol=1e-4)
 
 

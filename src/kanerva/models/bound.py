@@ -68,24 +68,11 @@ class Bound(NamedTuple):
         return loss if self.extra_loss is None else loss + self.extra_loss
 
 
-class ItemTerms(NamedTuple):
-    """The terms of the bound for each item, (B, T)."""
-
-    log_likelihood: Tensor
-    kl_address: Tensor
-    kl_code: Tensor
-
-    @property
-    def total(self) -> Tensor:
-        """The negative bound of each item."""
-        return self.kl_address + self.kl_code - self.log_likelihood
-
-
 class ItemBounds(NamedTuple):
-    """The negative bound of each item as named terms, each (B, T), where items come one by one.
+    """The negative bound of each item as named terms, each (B, T).
 
-    Item t is predicted from the items before it, so the sum over t is a bound on the whole episode
-    in which the memory is paid for.
+    Where items come one by one and item t is predicted from the items before it, the sum over t is
+    a bound on the whole episode, in which the memory is paid for.
     """
 
     reconstruction: Tensor
@@ -102,13 +89,13 @@ class ItemBounds(NamedTuple):
 
 
 def mean_over_items(
-    terms: ItemTerms, memory_kl: Tensor | None, extra: Tensor | None = None
+    items: ItemBounds, memory_kl: Tensor | None, extra: Tensor | None = None
 ) -> Bound:
     """The bound from the terms of each item, the memory's KL (B,) and a training loss (B,)."""
     return Bound(
-        -terms.log_likelihood.mean(-1),
-        terms.kl_address.mean(-1),
-        terms.kl_code.mean(-1),
-        None if memory_kl is None else memory_kl / terms.log_likelihood.shape[-1],
+        items.reconstruction.mean(-1),
+        items.kl_address.mean(-1),
+        items.kl_code.mean(-1),
+        None if memory_kl is None else memory_kl / items.kl_code.shape[-1],
         extra,
     )

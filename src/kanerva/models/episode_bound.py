@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kanerva.distributions import gaussian
-from kanerva.models.bound import Bound, ItemTerms, mean_over_items
+from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.codes import CodePosterior
 from kanerva.models.config import AnyMemoryModelConfig
@@ -62,7 +62,7 @@ def episode_bound(
 
 def written_terms(
     coder: Coder, access: MemoryAccess[State], images: Tensor, noise: Noise
-) -> tuple[WrittenEpisode[State], ItemTerms]:
+) -> tuple[WrittenEpisode[State], ItemBounds]:
     """An episode that was written, and the terms of its images as items of the memory."""
     embeddings = coder.encode(images)
     prior = access.memory.initial_state(images.shape[:-4])
@@ -73,7 +73,7 @@ def written_terms(
 
 def novel_terms(
     coder: Coder, access: MemoryAccess[State], embeddings: Tensor, images: Tensor, noise: Noise
-) -> ItemTerms:
+) -> ItemBounds:
     """The terms of images that are not in the memory: no address."""
     assert access.novel is not None
     code = access.novel.posterior(access.message(embeddings))
@@ -87,7 +87,7 @@ def _read_terms(
     written: WrittenEpisode[State],
     images: Tensor,
     noise: Noise,
-) -> ItemTerms:
+) -> ItemBounds:
     code = access.read(embeddings, written.address, written.state, noise.memory)
     kl_address = gaussian.kl_to_standard(written.posterior)
     return _item_terms(coder, code, kl_address, images, noise)
@@ -95,10 +95,10 @@ def _read_terms(
 
 def _item_terms(
     coder: Coder, code: CodePosterior, kl_address: Tensor, images: Tensor, noise: Noise
-) -> ItemTerms:
+) -> ItemBounds:
     parameters = coder.decode(code.distribution.sample(noise.code))
     log_likelihood = coder.likelihood.log_prob(parameters, images)
-    return ItemTerms(log_likelihood, kl_address, code.kl)
+    return ItemBounds(-log_likelihood, kl_address, code.kl)
 
 
 def _novel_loss(
@@ -120,8 +120,8 @@ def _with_novel(
     images: Tensor,
     noise: Noise,
     written: WrittenEpisode[State],
-    terms: ItemTerms,
-) -> ItemTerms:
+    terms: ItemBounds,
+) -> ItemBounds:
     """The bound of the mixture: in the memory, or novel."""
     assert access.novel is not None
     at_mean = access.addressing.address_for(written.posterior.mean)

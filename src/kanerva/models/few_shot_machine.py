@@ -119,7 +119,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
             )
         items = self.item_bounds(images, noise)
         free = None if self.training else torch.zeros_like(items.total[..., 0])
-        return mean_over_items(-items.reconstruction, items.kl_address, items.kl_code, free)
+        return mean_over_items(items, free)
 
     def item_bounds(self, images: Tensor, noise: Noise) -> ItemBounds:
         """The bound of each item, read from a memory that holds only the items before it.

@@ -61,7 +61,7 @@ class LadderVAE(Model):
             )
         items = self.item_bounds(images, noise)
         free = None if self.training else torch.zeros_like(items.total[..., 0])
-        return mean_over_items(-items.reconstruction, items.kl_address, items.kl_code, free)
+        return mean_over_items(items, free)
 
     def item_bounds(self, images: Tensor, noise: Noise) -> ItemBounds:
         """The bound of each image, which does not depend on the other images of its episode.

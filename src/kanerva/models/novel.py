@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.distributions.gaussian import Gaussian
-from kanerva.models.bound import ItemTerms
+from kanerva.models.bound import ItemBounds
 from kanerva.models.codes import CodePosterior, CodePrior
 
 CODE_VAR = 16.0
@@ -54,14 +54,14 @@ class NovelCodes(nn.Module):
             self.gate[0] + self.gate[1] * code_var.log() + self.gate[2] * kl_address
         )
 
-    def mix(self, written: ItemTerms, novel: ItemTerms, share: Tensor) -> ItemTerms:
+    def mix(self, written: ItemBounds, novel: ItemBounds, share: Tensor) -> ItemBounds:
         """The terms of the mixture's bound, (..., T): those of both cases and the gate's KL."""
-        log_likelihood = torch.lerp(novel.log_likelihood, written.log_likelihood, share)
+        reconstruction = torch.lerp(novel.reconstruction, written.reconstruction, share)
         kl_code = torch.lerp(novel.kl_code, written.kl_code, share)
         gate_kl = torch.xlogy(share, share / (1 - self.share)) + torch.xlogy(
             1 - share, (1 - share) / self.share
         )
-        return ItemTerms(log_likelihood, share * written.kl_address, kl_code + gate_kl)
+        return ItemBounds(reconstruction, share * written.kl_address, kl_code + gate_kl)
 
 
 def product_posterior(prior: CodePrior, message: Gaussian) -> CodePosterior:

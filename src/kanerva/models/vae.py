@@ -7,7 +7,7 @@ from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_generator
-from kanerva.models.bound import Bound, ItemTerms, mean_over_items
+from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.config import VAEConfig, checked_config
 from kanerva.models.input_checks import check_bound_inputs, check_reading_options
@@ -125,4 +125,4 @@ class VAE(Model):
         zero = torch.zeros_like(kl_code)
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
         memory_kl = None if self.training else zero[..., 0]
-        return mean_over_items(ItemTerms(log_likelihood, zero, kl_code), memory_kl)
+        return mean_over_items(ItemBounds(-log_likelihood, zero, kl_code), memory_kl)
