@@ -46,7 +46,8 @@ def test_demo(tmp_path):
     picture = tmp_path / "new" / "demo.png"
     done = run("demo", "--picture", str(picture))
     assert done.returncode == 0, done.stderr
-    assert "nats per image with the memory" in done.stdout
+    assert "recognised:" in done.stdout
+    assert "by the nearest of the images" in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -11,7 +11,7 @@ from kanerva.cli.reading_options import ReadingOptions
 
 
 def denoise(
-    checkpoint: Positional[str],
+    checkpoint: Positional[str] = "handwriting",
     *,
     memory: tuple[Path, ...] | None = None,
     cue: tuple[Path, ...] | None = None,
@@ -39,7 +39,7 @@ def denoise(
     absolute error of pixels before and after each reading, next to looking up the nearest image.
 
     Args:
-        checkpoint: omniglot, a checkpoint file or a run folder.
+        checkpoint: handwriting, omniglot, a checkpoint file or a run folder.
         memory: images, or folders of images, to write.
         cue: images, or folders of images, to repair; by default those of --memory.
         damage: what to do to the cues first; by default nothing to your own images, and block12 (a

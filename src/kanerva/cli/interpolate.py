@@ -7,7 +7,7 @@ from tyro.conf import Positional
 
 
 def interpolate(
-    checkpoint: Positional[str],
+    checkpoint: Positional[str] = "handwriting",
     *,
     memory: tuple[Path, ...],
     start: Path,
@@ -21,7 +21,7 @@ def interpolate(
     """Read the memory along the line between the weights of two images (section 4.3).
 
     Args:
-        checkpoint: omniglot, a checkpoint file or a run folder.
+        checkpoint: handwriting, omniglot, a checkpoint file or a run folder.
         memory: images, or folders of images, to write first; --start and --end are written as well.
         start: the first image.
         end: the last image.

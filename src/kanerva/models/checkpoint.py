@@ -22,7 +22,7 @@ from kanerva.models.vae import VAE
 from kanerva.tensor_file import Metadata, read_tensor_file, write_tensor_file
 
 SHIPPED_FOLDER = Path(__file__).parent.parent / "shipped"
-SHIPPED = ("omniglot", "omniglot-vae", "fewshot", "fewshot-vae")
+SHIPPED = ("handwriting", "fewshot", "fewshot-vae", "omniglot", "omniglot-vae")
 """Models inside the package; the README next to their files describes them."""
 SHIPPED_KINDS: dict[str, type[Model]] = {
     "omniglot-vae": VAE,
@@ -70,8 +70,8 @@ def load(
     """Load a trained model: one of the package by its name, or one from a file.
 
     Args:
-        name: a model of the package ("omniglot", "omniglot-vae", "fewshot", "fewshot-vae"), a
-            checkpoint file, or a run folder, whose newest checkpoint is taken.
+        name: a model of the package ("handwriting", "fewshot", "fewshot-vae", "omniglot",
+            "omniglot-vae"), a checkpoint file, or a run folder, whose newest checkpoint is taken.
         kind: the class of the model; by default that of a model of the package, else
             `KanervaMachine`. Pass `kanerva.VAE` for a VAE that you trained yourself.
         device: where to put it.
