@@ -16,6 +16,7 @@ from PIL import Image
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
+from kanerva.models.checkpoint import save_model
 from kanerva.training.changes import settings, with_changes
 from kanerva.training.config import Config
 from kanerva.training.objective import objective
@@ -46,10 +47,11 @@ def to(value: object) -> Callable[[object], object]:
 
 SIZES = {
     **{"model.num_filters": 2, "model.code_size": 4, "model.num_rows": 4, "model.key_size": 4},
-    **{"model.address_code_size": 3, "model.hidden_size": 5, "data.episode_length": 3},
+    **{"model.address_code_size": 3, "model.hidden_size": 5, "data.episode_length": 4},
     **{"training.batch": 8, "training.steps": 6, "training.warmup": 2, "training.kl_warmup": 4},
     **{"training.eval_every": 3, "training.eval_episodes": 2, "training.checkpoint_every": 3},
-    "training.precision": "float32",
+    **{"training.precision": "float32", "training.short_episodes": 0, "model.num_wide": 2},
+    **{"model.group_codes": 2, "model.coarse_groups": 1},
 }
 
 
@@ -68,8 +70,8 @@ def images_for(config: Config, num_images: int = 40) -> Dataset:
         name="random",
         split="train",
         images=torch.randint(256, shape, dtype=torch.uint8, generator=generator),
-        labels=torch.zeros(num_images, dtype=torch.long),
-        class_names=("one",),
+        labels=torch.arange(num_images) % 2,
+        class_names=("one", "two"),
         likelihood="bernoulli" if bernoulli else "gaussian",
         binarisation="threshold20" if bernoulli else "none",
         encoding="random",
@@ -164,8 +166,19 @@ def make_run(config: Config, folder: Path) -> Run:
 
 
 ON_GLYPHS = {
-    **{"data.name": "glyphs", "model.image_shape": [1, 28, 28], "model.likelihood": "bernoulli"}
+    **{"data.name": "glyphs", "model.image_shape": [1, 28, 28], "model.likelihood": "bernoulli"},
+    "model.code_size": 49,  # a map of 7 x 7 places has a multiple of 49 entries
 }
+NETWORK_KEYS = {"model.keys": "network", "model.key_width": 1.0}
+REFUSED = {
+    **{"vae": {"training.damaged", "training.damage"}},
+    **{"ladder-vae": {"training.damaged", "training.damage"}},
+    "fewshot": {
+        *{"training.damaged", "training.damage"},
+        *{"model.reading", "model.writing", "model.noisy_input"},
+    },
+}
+"""Options that a kind of model refuses to have changed."""
 CHECKS = {
     "model.image_shape": Check(to([2, 8, 8]), shapes),
     "model.likelihood": Check(
@@ -174,19 +187,37 @@ CHECKS = {
         {"model.image_shape": [1, 8, 8]},
     ),
     "model.num_filters": Check(to(3), shapes),
-    "model.code_size": Check(to(5), shapes),
-    "model.num_rows": Check(to(6), after_two_steps),
-    "model.key_size": Check(to(6), shapes),
+    "model.code_size": Check(to(8), shapes),
+    "model.num_rows": Check(to(6), after_two_steps, NETWORK_KEYS),
+    "model.key_size": Check(to(6), shapes, NETWORK_KEYS),
+    "model.keys": Check(
+        lambda now: "fourier" if now == "network" else "network", shapes, {"model.key_width": 1.0}
+    ),
+    "model.key_width": Check(to(2.0), after_two_steps, {"model.keys": "fourier"}),
+    "model.novel_share": Check(
+        lambda now: 0.0 if now else 0.3,
+        shapes,
+        {"model.bottom_up": True, "model.code_posterior": "product"},
+    ),
+    "model.num_wide": Check(to(3), shapes),
+    "model.group_codes": Check(to(3), shapes),
+    "model.coarse_groups": Check(to(2), shapes),
+    "model.fine_groups": Check(to(2), shapes),
+    "model.empty_share": Check(to(0.7), after_two_steps),
     "model.address_code_size": Check(to(2), shapes),
     "model.hidden_size": Check(to(7), shapes),
-    "model.bottom_up": Check(lambda now: not now, shapes, {"model.code_posterior": "correction"}),
+    "model.bottom_up": Check(
+        lambda now: not now,
+        shapes,
+        {"model.novel_share": 0.0, "model.code_posterior": "correction"},
+    ),
     "model.input_noise": Check(to(0.5), after_two_steps),
     "model.noisy_input": Check(to("image"), after_two_steps),
     # Without the bottom-up stream there is no q(z|x, y, M) to give a form to.
     "model.code_posterior": Check(
         lambda now: "correction" if now == "direct" else "direct",
         after_two_steps,
-        {"model.bottom_up": True},
+        {"model.bottom_up": True, "model.novel_share": 0.0},
     ),
     "model.prior_std": Check(lambda now: 2 + now, after_two_steps),
     "model.noise_var": Check(to(0.5), after_two_steps),
@@ -194,12 +225,19 @@ CHECKS = {
     # With a full covariance the posterior is the same for every chunk.
     "model.chunk": Check(to(1), after_two_steps, {"model.covariance": "diagonal"}),
     "model.reading": Check(to("sample"), after_two_steps),
-    "model.writing": Check(to("distribution"), after_two_steps),
+    "model.writing": Check(
+        lambda now: "sample" if now == "distribution" else "distribution", after_two_steps
+    ),
     "data.name": Check(to("FOLDER"), loaded_images, ON_GLYPHS),
-    "data.episode_length": Check(to(4), after_two_steps),
+    "data.episode_length": Check(to(6), after_two_steps),
+    "data.episode_classes": Check(lambda now: None if now else 1, after_two_steps),
+    "data.distinct": Check(lambda now: not now, after_two_steps),
+    "data.symmetries": Check(lambda now: not now, after_two_steps),
     "data.binarisation": Check(to("stochastic"), loaded_images, ON_GLYPHS),
-    "data.split": Check(to("fit"), loaded_images, ON_GLYPHS),
-    "data.monitor": Check(to("valid"), loaded_images, ON_GLYPHS),
+    "data.split": Check(lambda now: "train" if now == "fit" else "fit", loaded_images, ON_GLYPHS),
+    "data.monitor": Check(
+        lambda now: "test" if now == "valid" else "valid", loaded_images, ON_GLYPHS
+    ),
     "training.start": Check(
         lambda now: "truncated" if now == "components" else "components", after_two_steps
     ),
@@ -212,6 +250,14 @@ CHECKS = {
     # Entries of a gradient are clipped from step 100 on.
     "training.clip": Check(to(0.01), after_a_late_step, {"training.steps": 1000}),
     "training.damaged": Check(to(0.5), after_two_steps),
+    # Where no image is damaged it does not matter how.
+    "training.damage": Check(
+        lambda now: "blocks" if now == "varied" else "varied",
+        after_two_steps,
+        {"training.damaged": 0.5},
+    ),
+    "training.short_episodes": Check(to(2), after_two_steps),
+    "training.start_from": Check(to(None), after_two_steps),
     "training.seed": Check(to(1), after_two_steps),
     "training.eval_every": Check(to(2), recorded),
     "training.eval_episodes": Check(to(3), recorded),
@@ -238,18 +284,33 @@ def test_every_option_has_an_effect(recipe, tmp_path, pictures):
     base = shrunk(RECIPES[recipe])
     for option in settings(base):
         check = CHECKS[option]
-        also = {name: value for name, value in check.also.items() if name in settings(base)}
+        refused = REFUSED.get(base.model.kind, set())
+        also = {
+            name: value
+            for name, value in check.also.items()
+            if name in settings(base) and name not in refused
+        }
         here = with_changes(base, also)
         part, name = option.split(".")
         now = getattr(getattr(here, part), name)
         value = pictures if option == "data.name" else check.other(now)
+        if option == "training.start_from":
+            value = other_model(here, tmp_path)
         assert value != now, f"{recipe}: choose another value for {option}"
-        if option == "training.damaged" and here.model.kind == "vae":
-            with pytest.raises(KanervaError, match="damaged"):
+        if option in refused:
+            with pytest.raises(KanervaError, match=name.replace("_", ".")):
                 with_changes(here, {option: value})
             continue
         there = with_changes(here, {option: value})
         assert check.look(here, tmp_path) != check.look(there, tmp_path), f"{recipe}: {option}"
+
+
+def other_model(config: Config, folder: Path) -> str:
+    """A file with a model of the same sizes and other parameters."""
+    torch.manual_seed(1)
+    path = folder / "other.safetensors"
+    save_model(path, build_model(config.model), {})
+    return str(path)
 
 
 def test_every_option_is_checked():

@@ -69,7 +69,9 @@ def product_posterior(prior: CodePrior, message: Gaussian) -> CodePosterior:
 
     The memory counts where it is sure, and the image where the memory is not.
     """
-    var = prior.var if isinstance(prior.var, Tensor) else torch.tensor(prior.var)
+    var = prior.var
+    if not isinstance(var, Tensor):
+        var = torch.full_like(prior.mean[..., :1], var)
     message_var = message.log_var.exp()
     total = var + message_var
     shift = (message.mean - prior.mean) * (var / total)

@@ -188,13 +188,16 @@ class Config:
                 got=f"{short} with a batch of {self.training.batch}",
                 fix="Use 0, or for example 16 with episodes of 64 and a batch of 4.",
             )
-        if self.model.kind in NOT_REPAIRING and self.training.damaged > 0:
-            raise KanervaError(
-                "--training.damaged",
-                expected=f"0 for {NOT_REPAIRING[self.model.kind]}",
-                got=str(self.training.damaged),
-                fix="Leave it out, or train a model with a memory.",
-            )
+        if self.model.kind in NOT_REPAIRING:
+            for name, none in (("damaged", 0), ("damage", "blocks")):
+                value = getattr(self.training, name)
+                if value != none:
+                    raise KanervaError(
+                        f"--training.{name}",
+                        expected=f"{none} for {NOT_REPAIRING[self.model.kind]}",
+                        got=str(value),
+                        fix="Leave it out, or train a model with a memory.",
+                    )
 
 
 def config_to_json(config: Config) -> ConfigJSON:
