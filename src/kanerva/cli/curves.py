@@ -129,10 +129,10 @@ def curves_in_words(report: Mapping[str, object]) -> str:
     assert isinstance(length, int)
     points = [point for point in SHOWN if point < length]
     wide = max(map(len, curves))
-    lines = [_row("nats after", points, wide, "{:>12}")]
+    lines = [_row("nats after", points, wide, "{:>16}")]
     for name, curve in curves.items():
         cells = [f"{curve['nats'][n]:.2f}+-{curve['stderr'][n]:.2f}" for n in points]
-        lines.append(_row(name, cells, wide, "{:>12}"))
+        lines.append(_row(name, cells, wide, "{:>16}"))
     importance = report.get("importance")
     if isinstance(importance, dict):
         lines.append(
@@ -140,7 +140,7 @@ def curves_in_words(report: Mapping[str, object]) -> str:
         )
         for name, row in importance["nats"].items():
             cells = [f"{a:.2f}+-{b:.2f}" for a, b in zip(row["nats"], row["stderr"], strict=True)]
-            lines.append(_row(name, cells, wide, "{:>12}"))
+            lines.append(_row(name, cells, wide, "{:>16}"))
     for name, curve in curves.items():
         lines.append(
             f"{name}: {curve['sum']:.1f} +- {curve['sum_stderr']:.1f} nats for all {length}, "
