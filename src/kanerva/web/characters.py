@@ -1,0 +1,34 @@
+"""Ready-made characters for the page: letterforms that look a little different each time."""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.data.glyphs import render_glyphs
+from kanerva.data.hershey import glyphs
+from kanerva.data.pixels import THRESHOLD
+
+FONTS = ("futural", "greeks", "scripts", "japanese", "cyrillic", "cursive")
+"""Fonts of single strokes, as handwriting has."""
+MIN_POINTS = 8
+"""Full stops and dashes are left out."""
+
+
+@lru_cache(maxsize=1)
+def pool() -> tuple[int, ...]:
+    """The class numbers of all letterforms to choose from."""
+    return tuple(
+        number
+        for number, glyph in enumerate(glyphs())
+        if glyph.name.split("/")[0] in FONTS and len(glyph.points) >= MIN_POINTS
+    )
+
+
+def ready_made(num: int, *, seed: int, size: int) -> tuple[Tensor, list[str]]:
+    """Drawings (num, 1, size, size) of different letterforms, and their names."""
+    generator = np.random.default_rng(seed)
+    chosen = generator.choice(pool(), num, replace=num > len(pool())).tolist()
+    drawn = render_glyphs(chosen, seed=seed, size=size)
+    return (drawn > THRESHOLD).to(torch.float32), [glyphs()[one].name for one in chosen]
