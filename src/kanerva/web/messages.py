@@ -207,7 +207,7 @@ class MemoryDetails(Memory):
     full: bool
     covariance: str = Field(
         description="|U|: one byte for each of K x K entries, row after row, in base64. 255 is the "
-        "largest entry."
+        "largest entry of an empty memory."
     )
     covariance_max: float
 

@@ -174,10 +174,9 @@ class ServedMemory:
         return Filling(max(share, 0.0), share > FULL)
 
     def covariance(self) -> tuple[Tensor, float]:
-        """|U| relative to its largest entry, (K, K), and that entry."""
-        entries = self.store.memory(self.file).cov.abs()
-        largest = entries.max().item()
-        return entries / largest, largest
+        """|U| relative to the largest entry of an empty memory, (K, K), and that entry."""
+        largest = self.recall.prior_memory().cov.abs().max().item()
+        return self.store.memory(self.file).cov.abs() / largest, largest
 
     def export(self) -> bytes:
         """The sums of the memory as a safetensors file."""
