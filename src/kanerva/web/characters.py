@@ -10,10 +10,10 @@ from kanerva.data.glyphs import render_glyphs
 from kanerva.data.hershey import glyphs
 from kanerva.data.pixels import THRESHOLD
 
-FONTS = ("futural", "greeks", "scripts", "japanese", "cyrillic", "cursive")
+FONTS = ("futural", "greeks", "scripts", "japanese", "cursive")
 """Fonts of single strokes, as handwriting has."""
-MIN_POINTS = 8
-"""Full stops and dashes are left out."""
+MIN_EXTENT = 0.9
+"""Of a box from -1 to 1, in both directions: full stops and dashes are left out."""
 
 
 @lru_cache(maxsize=1)
@@ -22,7 +22,7 @@ def pool() -> tuple[int, ...]:
     return tuple(
         number
         for number, glyph in enumerate(glyphs())
-        if glyph.name.split("/")[0] in FONTS and len(glyph.points) >= MIN_POINTS
+        if glyph.name.split("/")[0] in FONTS and np.ptp(glyph.points, axis=0).min() > MIN_EXTENT
     )
 
 

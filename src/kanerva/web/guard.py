@@ -93,7 +93,9 @@ class Guard:
 
     async def _sends_away(self, scope: Scope, headers: dict[str, str], answer: "_Answer") -> bool:
         """Check the token. One in the address of a page moves into a cookie, by a redirect."""
-        query = parse_qs(str(scope.get("query_string", b""), "latin-1"))
+        query_string = scope["query_string"]
+        assert isinstance(query_string, bytes)
+        query = parse_qs(query_string.decode("latin-1"))
         if scope["method"] == "GET" and "token" in query and self._knows(query["token"][0]):
             rest = urlencode({key: value for key, value in query.items() if key != "token"}, True)
             await answer.redirect(

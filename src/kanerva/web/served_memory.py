@@ -121,8 +121,10 @@ class ServedMemory:
 
     def read(self, cues: Tensor, *, num_readings: int | None) -> ReadResult:
         """Read cues; the model decides how often, unless told."""
-        options = {} if num_readings is None else {"num_readings": num_readings}
-        return self.recall.read(cues.to(self.recall.device), self.state(), **options)
+        cues, state = cues.to(self.recall.device), self.state()
+        if num_readings is None:
+            return self.recall.read(cues, state)
+        return self.recall.read(cues, state, num_readings=num_readings)
 
     def addresses(self, images: Tensor) -> Tensor:
         """The weights (T, K) with which images would be written."""
@@ -131,14 +133,15 @@ class ServedMemory:
     def generate(self, num: int, *, seed: int, num_readings: int | None) -> Tensor:
         """New images like those that were written, from the model for samples."""
         generator = torch.Generator(self.samples.device).manual_seed(seed)
-        options = {} if num_readings is None else {"num_readings": num_readings}
         state = self.state() if self.samples is self.recall else self._state_for_samples()
-        return self.samples.generate(state, num, generator=generator, **options)
+        if num_readings is None:
+            return self.samples.generate(state, num, generator=generator)
+        return self.samples.generate(state, num, generator=generator, num_readings=num_readings)
 
     def interpolate(self, start: Tensor, end: Tensor, *, steps: int) -> Tensor:
         """Images on the line between the weights of two."""
-        ends = (image.to(self.recall.device) for image in (start, end))
-        return self.recall.interpolate(*ends, self.state(), steps=steps)
+        start, end = start.to(self.recall.device), end.to(self.recall.device)
+        return self.recall.interpolate(start, end, self.state(), steps=steps)
 
     def merge(self, others: "list[ServedMemory]") -> str:
         """Merge other memories into this one; the new state."""

@@ -50,26 +50,32 @@ def is_local(host: str) -> bool:
 
 def bound_socket(host: str, port: int | None) -> socket.socket:
     """A socket that listens; by default on PORT, or on a free port if that one is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in [PORT, 0] if port is None else [port]:
-        one = socket.socket(family, socket.SOCK_STREAM)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if port is None:
         try:
-            one.bind((host, number))
-            one.listen(128)
-            return one
-        except OSError as error:
-            one.close()
-            problem = (error.strerror or str(error)).lower()
-            if number == PORT and port is None:
-                continue
-            raise KanervaError(
-                "--host" if number == 0 else "--port",
-                expected="an address of this computer and a port that is free",
-                got=f"{host} port {number}: {problem}",
-                fix="Choose another --port; without it a free one is taken.",
-            ) from None
-    raise AssertionError
+            return _bound(host, PORT)
+        except OSError:
+            port = 0
+    try:
+        return _bound(host, port)
+    except OSError as error:
+        raise KanervaError(
+            "--port" if port else "--host",
+            expected="an address of this computer and a port that is free",
+            got=f"{host} port {port}: {(error.strerror or str(error)).lower()}",
+            fix="Choose another --port; without it a free one is taken.",
+        ) from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
 
 
 def load_served(wanted: Wanted, port: int) -> Served:
@@ -117,8 +123,8 @@ def load_served(wanted: Wanted, port: int) -> Served:
     )
 
 
-def serve(served: Served, listening: socket.socket, *, url: str, open_page: bool) -> int:
-    """Answer requests until a signal comes; returns its number."""
+def make_server(served: Served) -> "Server":
+    """A server that is ready to run."""
     config = uvicorn.Config(
         make_app(served),  # pyright: ignore[reportArgumentType]
         loop="asyncio",
@@ -132,7 +138,12 @@ def serve(served: Served, listening: socket.socket, *, url: str, open_page: bool
         timeout_keep_alive=30,
         timeout_graceful_shutdown=int(SHUTDOWN_S),
     )
-    server = _Server(config)
+    return Server(config)
+
+
+def serve(served: Served, listening: socket.socket, *, url: str, open_page: bool) -> int:
+    """Answer requests until a signal comes; returns its number."""
+    server = make_server(served)
     if open_page:
         threading.Thread(target=_open_when_ready, args=(server, url), daemon=True).start()
     server.run(sockets=[listening])
@@ -146,7 +157,7 @@ def url_of(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + (f"?token={quote(token)}" if token else "")
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Ends after the first signal when all requests are answered, at the second at once."""
 
     stopped_by = 0

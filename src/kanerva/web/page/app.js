@@ -170,10 +170,11 @@ function guide(memory) {
     : "Cover a part of it, or rub something out. The memory repairs it from what it knows.";
   const next = count < 3 ? "write" : !done.damaged ? "repair" : !done.made ? "new" : "";
   for (const card of document.querySelectorAll(".card")) card.classList.toggle("next", card.id === next);
-  $("write-lead").innerHTML = count === 0
-    ? "<strong>Click a character</strong> to write it into the memory, or draw your own."
-    : count < 3 ? `<strong>Good. ${3 - count} more</strong>, then damage one.`
-      : "Click a character to write it, or draw your own.";
+  const [strong, rest] = count === 0 ? ["Click a character", " to write it into the memory, or draw your own."]
+    : count < 3 ? [`Good. ${3 - count} more`, ", then damage one."]
+      : !done.damaged ? ["Now damage one", ": step 2. Or write more."]
+        : ["", "Click a character to write it, or draw your own."];
+  $("write-lead").replaceChildren(Object.assign(document.createElement("strong"), { textContent: strong }), rest);
 }
 
 function showDetails({ fill, full, num_rows: rows, code_size: size, covariance }) {

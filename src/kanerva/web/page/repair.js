@@ -152,13 +152,21 @@ export class Repair {
   }
 }
 
-// A square of ink on a place that has ink, so that something is really lost.
+// A square of ink that hides about a third of the drawing: something is lost, something is left.
 export function withBlock(image) {
   const { size } = shape;
   const side = Math.round((12 * size) / 28);
-  const inked = [...image.keys()].filter((index) => image[index]);
-  const centre = isBlank(image) ? (size * size) >> 1 : inked[Math.floor(Math.random() * inked.length)];
-  const [left, top] = [centre % size, Math.floor(centre / size)].map((value) => Math.min(size - side, Math.max(0, value - (side >> 1))));
+  const all = image.filter((value) => value).length;
+  const somewhere = () => Math.floor(Math.random() * (size - side + 1));
+  const places = Array.from({ length: 40 }, () => {
+    const [left, top] = [somewhere(), somewhere()];
+    let hidden = 0;
+    for (let row = top; row < top + side; row++) {
+      hidden += image.subarray(row * size + left, row * size + left + side).filter((value) => value).length;
+    }
+    return { left, top, miss: isBlank(image) ? 0 : Math.abs(hidden / all - 0.35) };
+  });
+  const { left, top } = places.reduce((best, one) => (one.miss < best.miss ? one : best));
   const found = image.slice();
   for (let row = top; row < top + side; row++) found.fill(255, row * size + left, row * size + left + side);
   return found;
