@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from kanerva import __version__
 from kanerva.errors import KanervaError
@@ -132,6 +133,9 @@ def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
     refused = RefusedError(
         error.status_code,
         "address",
@@ -139,4 +143,14 @@ def _http_error(request: Request, error: Exception) -> JSONResponse:
         got=f"{request.method} {request.url.path}"[:80],
         fix="See /docs for all of them.",
     )
-    return JSONResponse(as_json(refused), status_code=error.status_code, headers=error.headers)
+    return JSONResponse(as_json(refused), status_code=error.status_code, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """All methods of an address: each of them is a route of its own."""
+    return {
+        method
+        for route in request.app.routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] != Match.NONE
+        for method in route.methods or ()
+    }

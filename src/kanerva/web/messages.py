@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, StrictBool, StrictFloat, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StrictBool
 
 from kanerva.web.images import Format
 from kanerva.web.limits import (
@@ -18,9 +18,17 @@ BASE64 = "[A-Za-z0-9+/]+={0,2}"
 Name = Annotated[str, Field(pattern=NAME, description="Letters, digits, dashes, underscores.")]
 ItemId = Annotated[str, Field(pattern=ID, description="The id of an item.")]
 Label = Annotated[str, Field(min_length=1, max_length=80)]
-Share = Annotated[StrictInt | StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
-Seed = Annotated[StrictInt, Field(ge=0, lt=2**53)]
-Readings = Annotated[StrictInt, Field(ge=1, le=MAX_READINGS)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+WHOLE = BeforeValidator(lambda value: _number(value))
+"""For whole numbers: 2.0 is one too in JSON, but "2" and true are not."""
+Seed = Annotated[int, Field(ge=0, lt=2**53), WHOLE]
+Readings = Annotated[int, Field(ge=1, le=MAX_READINGS), WHOLE]
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("Input should be a valid integer")
+    return value
 
 
 class _Request(BaseModel):
@@ -166,7 +174,7 @@ class ReadAnswer(BaseModel):
 class Generate(_Request):
     """New images to make."""
 
-    num: Annotated[StrictInt, Field(ge=1, le=MAX_IMAGES)] = 16
+    num: Annotated[int, Field(ge=1, le=MAX_IMAGES), WHOLE] = 16
     num_readings: Readings | None = Field(None, description="By default the model decides.")
     seed: Seed = 0
     format: Format = "png"
@@ -177,7 +185,7 @@ class Interpolate(_Request):
 
     start: ItemId | Image = Field(description="The id of an item, or an image.")
     end: ItemId | Image = Field(description="The id of an item, or an image.")
-    steps: Annotated[StrictInt, Field(ge=2, le=MAX_IMAGES)] = 10
+    steps: Annotated[int, Field(ge=2, le=MAX_IMAGES), WHOLE] = 10
     format: Format = "png"
 
 

@@ -216,7 +216,8 @@ class Api:
                 fix="Leave the second one out.",
             )  # fmt: skip
         memory = self._find(request, name)
-        memory.merge([self._find(request, source) for source in asked.sources])
+        with self.memories.computing():
+            memory.merge([self._source(request, source) for source in asked.sources])
         return _summary(memory)
 
     def state(self, name: Name, request: Request) -> m.MemoryDetails:
@@ -251,6 +252,15 @@ class Api:
 
     def _find(self, request: Request, name: str) -> ServedMemory:
         return self.memories.find(self._session(request), name)
+
+    def _source(self, request: Request, name: str) -> ServedMemory:
+        """A memory to merge; 404 would mean that the one to merge into is missing."""
+        try:
+            return self._find(request, name)
+        except RefusedError as error:
+            raise RefusedError(
+                409, "sources", expected=error.expected, got=error.got, fix=error.fix
+            ) from None
 
     def _images(self, images: "list[m.Image]", argument: str) -> Tensor:
         binary = self.memories.recall.config.likelihood == "bernoulli"
