@@ -14,7 +14,9 @@ MEMORY = os.environ.get("KANERVA_SCHEMA_MEMORY", "playground")
 def png(boxes: list[tuple[int, int]], side: int) -> str:
     image = Image.new("L", (side, side), 255)
     for left, top in boxes:
-        image.paste(0, (left * side // 40 + 3, top * side // 40 + 3, left * side // 40 + 9, side - 3))
+        image.paste(
+            0, (left * side // 40 + 3, top * side // 40 + 3, left * side // 40 + 9, side - 3)
+        )
     file = io.BytesIO()
     image.save(file, "PNG")
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -112,8 +112,15 @@ def _run(
     from kanerva.training.interrupt import Stopped
 
     try:
-        from kanerva.web.server import Wanted, bound_socket, is_local, load_served, url_of
-        from kanerva.web.server import serve as serve_until_signal
+        from kanerva.web.server import (
+            Wanted,
+            bound_socket,
+            is_local,
+            load_served,
+            make_server,
+            url_of,
+        )
+        from kanerva.web.server import open_page as open_browser
     except ModuleNotFoundError as error:
         raise KanervaError(
             "kanerva play",
@@ -149,11 +156,17 @@ def _run(
         )
         served = load_served(wanted, number)
         url = url_of(host, number, token)
-        if json:
-            print(jsonlib.dumps({"url": url, "port": number, "token": token}), flush=True)
-        else:
-            print(f"kanerva is at {url}\nCtrl-C ends it.", flush=True)
-        stopped_by = serve_until_signal(served, listening, url=url, open_page=open_page)
-    if stopped_by:
+
+        def say() -> None:
+            if json:
+                print(jsonlib.dumps({"url": url, "port": number, "token": token}), flush=True)
+            else:
+                print(f"kanerva is at {url}\nCtrl-C ends it.", flush=True)
+            if open_page:
+                open_browser(url)
+
+        server = make_server(served, say)
+        server.run(sockets=[listening])
+    if server.stopped_by:
         kept = "stopped; stored memories are kept" if served.store is not None else "stopped"
-        raise Stopped(stopped_by, kept)
+        raise Stopped(server.stopped_by, kept)

@@ -4,6 +4,7 @@ It stands in front of the whole application, so that no route can forget it.
 """
 
 import asyncio
+import hashlib
 import ipaddress
 import json
 import secrets
@@ -71,9 +72,8 @@ class Guard:
             _check_origin(scope, headers)
             if self.token is not None and await self._sends_away(scope, headers, answer):
                 return
-            limited = _limited(receive, headers)
             async with asyncio.timeout(MAX_REQUEST_S):
-                await self.app(scope, limited, answer)
+                await self.app(scope, await _whole_body(receive, headers), answer)
         except RefusedError as error:
             await answer.refuse(error)
         except TimeoutError:
@@ -100,13 +100,14 @@ class Guard:
             rest = urlencode({key: value for key, value in query.items() if key != "token"}, True)
             await answer.redirect(
                 f"{scope['path']}{'?' if rest else ''}{rest}",
-                f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/",
+                f"{self.cookie}={self._cookie_value}; HttpOnly; SameSite=Strict; Path=/",
             )
             return True
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and self._knows(given.strip()):
             return False
-        if self._knows(cookie_value(headers.get("cookie", ""), self.cookie) or ""):
+        cookie = cookie_value(headers.get("cookie", ""), self.cookie) or ""
+        if secrets.compare_digest(cookie.encode(), self._cookie_value.encode()):
             return False
         raise RefusedError(
             401,
@@ -115,6 +116,11 @@ class Guard:
             got="none, or another one",
             fix="Open the address with ?token=..., or send the header Authorization: Bearer TOKEN.",
         )
+
+    @property
+    def _cookie_value(self) -> str:
+        """Of any token, something that fits into a cookie."""
+        return hashlib.sha256(f"kanerva {self.token}".encode()).hexdigest()
 
     def _knows(self, given: str) -> bool:
         return self.token is not None and secrets.compare_digest(
@@ -205,24 +211,27 @@ def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
         )
 
 
-def _limited(receive: Receive, headers: dict[str, str]) -> Receive:
-    """Count the bytes of the body while they come."""
+async def _whole_body(receive: Receive, headers: dict[str, str]) -> Receive:
+    """Take in the body, which must not be too large, before the application sees any of it."""
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
         raise _too_large(length)
-    received = 0
-
-    async def counted() -> Message:
-        nonlocal received
+    messages: list[Message] = []
+    received, is_more = 0, True
+    while is_more:
         message = await receive()
+        messages.append(message)
         body = message.get("body", b"")
         assert isinstance(body, bytes)
         received += len(body)
         if received > MAX_BODY_BYTES:
             raise _too_large(f"more than {MAX_BODY_BYTES:,}")
-        return message
+        is_more = bool(message.get("more_body", False))
 
-    return counted
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return again
 
 
 def _too_large(got: str) -> RefusedError:

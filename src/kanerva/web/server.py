@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -123,8 +123,8 @@ def load_served(wanted: Wanted, port: int) -> Served:
     )
 
 
-def make_server(served: Served) -> "Server":
-    """A server that is ready to run."""
+def make_server(served: Served, on_ready: Callable[[], None] = lambda: None) -> "Server":
+    """A server that is ready to run; `on_ready` is called when it answers."""
     config = uvicorn.Config(
         make_app(served),  # pyright: ignore[reportArgumentType]
         loop="asyncio",
@@ -138,16 +138,17 @@ def make_server(served: Served) -> "Server":
         timeout_keep_alive=30,
         timeout_graceful_shutdown=int(SHUTDOWN_S),
     )
-    return Server(config)
+    return Server(config, on_ready)
 
 
-def serve(served: Served, listening: socket.socket, *, url: str, open_page: bool) -> int:
-    """Answer requests until a signal comes; returns its number."""
-    server = make_server(served)
-    if open_page:
-        threading.Thread(target=_open_when_ready, args=(server, url), daemon=True).start()
-    server.run(sockets=[listening])
-    return server.stopped_by
+def open_page(url: str) -> None:
+    """Open the page in the user's browser, without waiting for it."""
+
+    def attempt() -> None:
+        with contextlib.suppress(webbrowser.Error, OSError):
+            webbrowser.open(url)
+
+    threading.Thread(target=attempt, daemon=True).start()
 
 
 def url_of(host: str, port: int, token: str | None) -> str:
@@ -160,7 +161,16 @@ def url_of(host: str, port: int, token: str | None) -> str:
 class Server(uvicorn.Server):
     """Ends after the first signal when all requests are answered, at the second at once."""
 
-    stopped_by = 0
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.stopped_by = 0
+        """The number of the signal that ended it."""
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -181,16 +191,6 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
         self.stopped_by = self.stopped_by or number
-
-
-def _open_when_ready(server: uvicorn.Server, url: str) -> None:
-    waiting = threading.Event()
-    for _ in range(600):
-        if server.started:
-            with contextlib.suppress(webbrowser.Error, OSError):
-                webbrowser.open(url)
-            return
-        waiting.wait(0.05)
 
 
 def _model_of(store: MemoryStore, name: str) -> str:
