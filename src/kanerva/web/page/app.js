@@ -64,10 +64,10 @@ async function start() {
   await showCharacters(write);
 }
 
-// The address wins if it comes from elsewhere; otherwise the server knows better.
+// An address from elsewhere wins. One that this tab wrote itself may be older than the server.
 async function restore(memory, about) {
   const found = await fromFragment(location.hash, about.max_items);
-  if (!found || memory.stored || (found.key === memory.key && memory.items.length)) return;
+  if (!found || memory.stored || (memory.isOwn(found.key) && memory.items.length)) return;
   await memory.replace(found.images, { canUndo: memory.items.length > 0 });
 }
 

@@ -12,16 +12,33 @@ function newId() {
   return `t${Date.now().toString(36).padStart(9, "0")}-${String(counter).padStart(4, "0")}`;
 }
 
+const KEYS = "kanerva keys";
+const ownKeys = () => JSON.parse(sessionStorage.getItem(KEYS) ?? "[]");
+
 export class Memory extends EventTarget {
   constructor(name, about) {
     super();
     this.name = name;
     this.about = about;
-    this.key = "";
+    this.ownKey = "";
     this.items = []; // {id, image, label}
     this.past = [];
     this.details = null;
     this.work = Promise.resolve();
+  }
+
+  get key() {
+    return this.ownKey;
+  }
+
+  // Keys of all memories that this tab has used: an address with one of them is its own.
+  set key(key) {
+    this.ownKey = key;
+    sessionStorage.setItem(KEYS, JSON.stringify([...new Set([...ownKeys(), key])].slice(-20)));
+  }
+
+  isOwn(key) {
+    return ownKeys().includes(key);
   }
 
   get path() {
@@ -33,7 +50,8 @@ export class Memory extends EventTarget {
     const { memories } = await call("GET", "/memories");
     const found = memories.find((one) => one.name === this.name);
     const mine = found ?? (await call("POST", "/memories", { name: this.name, stored: false }));
-    Object.assign(this, { key: mine.key, stored: mine.stored, ledger: mine.ledger, numItems: mine.num_items });
+    this.key = mine.key;
+    Object.assign(this, { stored: mine.stored, ledger: mine.ledger, numItems: mine.num_items });
     await this.fetchItems();
   }
 
