@@ -3,8 +3,7 @@
 import threading
 
 import kanerva
-from kanerva.web.background import serving
-from web_cases import drawings
+from web_cases import command, drawings
 
 
 def visit(
@@ -34,6 +33,7 @@ def run_load(url: str, *, num_clients: int, num_rounds: int) -> tuple[int, list[
     """How many requests were answered, and what went wrong."""
     counts: dict[int, int] = {}
     errors: list[str] = []
+    drawings(1)  # lists the letterforms once, not once in each thread
     threads = [
         threading.Thread(target=visit, args=(url, number, num_rounds, counts, errors))
         for number in range(num_clients)
@@ -46,7 +46,7 @@ def run_load(url: str, *, num_clients: int, num_rounds: int) -> tuple[int, list[
 
 
 def test_fifty_clients_lose_no_write():
-    with serving(model="omniglot", samples="omniglot") as url:
+    with command("serve", "--port", "0", "--json") as (_, url):
         answered, errors = run_load(url, num_clients=50, num_rounds=2)
     assert errors == []
     assert answered == 50 * 13
@@ -54,7 +54,7 @@ def test_fifty_clients_lose_no_write():
 
 def test_writers_of_one_memory_lose_no_write(tmp_path):
     """Fifty clients share one stored memory."""
-    with serving(model="omniglot", samples="omniglot", store=tmp_path) as url:
+    with command("serve", "--port", "0", "--json", "--store", tmp_path) as (_, url):
         kanerva.Client(url).create("shared")
         errors: list[str] = []
 

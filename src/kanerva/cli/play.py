@@ -106,6 +106,8 @@ def _run(
     import os
     import secrets
 
+    import torch
+
     from kanerva.checks import check_integer
     from kanerva.cli.options import choose_device
     from kanerva.errors import KanervaError
@@ -137,6 +139,7 @@ def _run(
         )
     if port is not None:
         check_integer("--port", port, at_least=0, at_most=65535, fix="8642 is a good one.")
+    torch.set_num_threads(1)  # images are small, and requests run side by side
     token = os.environ.get("KANERVA_TOKEN") or None
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)

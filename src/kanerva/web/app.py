@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -28,6 +29,8 @@ ABOUT = (
     "Write drawings into a memory, read them back from damaged cues, forget them exactly, and make "
     "new ones. Memories belong to your session (a cookie) or to the server's folder."
 )
+NUM_THREADS = 8
+"""How many requests are worked on at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,8 @@ def make_app(served: Served) -> Guard:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # More threads would only wait for each other.
+        to_thread.current_default_thread_limiter().total_tokens = NUM_THREADS
         # Letterforms take a second to list; the first page must not wait for it.
         threading.Thread(target=pool, daemon=True).start()
         yield

@@ -1,5 +1,6 @@
 """Ready-made characters for the page: letterforms that look a little different each time."""
 
+import threading
 from functools import lru_cache
 
 import numpy as np
@@ -16,9 +17,17 @@ MIN_EXTENT = 0.9
 """Of a box from -1 to 1, in both directions: full stops and dashes are left out."""
 
 
-@lru_cache(maxsize=1)
+_LISTING = threading.Lock()
+
+
 def pool() -> tuple[int, ...]:
-    """The class numbers of all letterforms to choose from."""
+    """The class numbers of all letterforms to choose from; listed once, by the first thread."""
+    with _LISTING:
+        return _pool()
+
+
+@lru_cache(maxsize=1)
+def _pool() -> tuple[int, ...]:
     return tuple(
         number
         for number, glyph in enumerate(glyphs())
@@ -29,6 +38,7 @@ def pool() -> tuple[int, ...]:
 def ready_made(num: int, *, seed: int, size: int) -> tuple[Tensor, list[str]]:
     """Drawings (num, 1, size, size) of different letterforms, and their names."""
     generator = np.random.default_rng(seed)
-    chosen = generator.choice(pool(), num, replace=num > len(pool())).tolist()
+    every = pool()
+    chosen = generator.choice(every, num, replace=num > len(every)).tolist()
     drawn = render_glyphs(chosen, seed=seed, size=size)
     return (drawn > THRESHOLD).to(torch.float32), [glyphs()[one].name for one in chosen]

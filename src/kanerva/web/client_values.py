@@ -43,7 +43,7 @@ def receipt_from(name: str, answer: dict[str, Json]) -> Receipt:
         time=cast(float, answer["time"]),
         before=str(answer["before"]),
         after=str(answer["after"]),
-        purged=True,
+        purged=bool(answer["purged"]),
     )
 
 

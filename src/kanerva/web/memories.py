@@ -154,6 +154,10 @@ class Memories:
         self._make_room()
         file = secrets.token_hex(16)
         self._own.create(file, model=self.recall, ledger=True)
+        # It ends with the server, so no write need wait until it is really on the disk.
+        database = self._own._memory(file).database
+        with database.lock:
+            database.connection.execute("PRAGMA synchronous=OFF")
         memory = self._served(name, file, secrets.token_hex(8), self._own, stored=False)
         own.memories[name] = memory
         return session, memory

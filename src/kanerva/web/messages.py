@@ -139,6 +139,7 @@ class ForgetReceipt(BaseModel):
     time: float
     before: str
     after: str
+    purged: bool = Field(description="Whether every trace is gone from the files.")
 
 
 class Cues(_Request):

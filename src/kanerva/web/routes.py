@@ -162,6 +162,7 @@ class Api:
             time=done.time,
             before=done.before,
             after=done.after,
+            purged=done.purged,
         )
 
     # -- reading ---------------------------------------------------------------------------------

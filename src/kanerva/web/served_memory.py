@@ -89,7 +89,8 @@ class ServedMemory:
         missing = set(ids) - self._ids()
         if missing:
             raise _no_item(min(missing))
-        return self.store.forget(self.file, list(dict.fromkeys(ids)))
+        # The files of a session are removed as a whole, so their free space need not be.
+        return self.store.forget(self.file, list(dict.fromkeys(ids)), purge=self.stored)
 
     def items(self) -> list[ItemRow]:
         """The first items, in the order in which they were written; none without a ledger."""
