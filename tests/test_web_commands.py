@@ -93,6 +93,14 @@ def test_play_opens_the_browser_and_serves_a_stored_memory(tmp_path: Path):
         assert seen.read_text().strip() == url
 
 
+def test_a_memory_without_a_ledger_cannot_be_shown(tmp_path: Path):
+    with kanerva.open(tmp_path) as store:
+        store.create("sums", model="omniglot")
+    done = run("serve", "--port", "0", "--memory", tmp_path / "sums")
+    assert done.returncode == 2
+    assert "ledger" in done.stderr
+
+
 def kanerva_image(item: dict):
     import torch
 

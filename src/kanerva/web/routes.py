@@ -2,10 +2,12 @@
 
 import base64
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import torch
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as InPath
 from torch import Tensor
 
 from kanerva import __version__
@@ -17,7 +19,7 @@ from kanerva.web.memories import Memories
 from kanerva.web.refusals import RefusedError
 from kanerva.web.served_memory import ServedMemory, mean_codes
 
-Name = Annotated[str, Path(pattern=m.NAME, description="The name of a memory.")]
+Name = Annotated[str, InPath(pattern=m.NAME, description="The name of a memory.")]
 Ids = Annotated[list[m.ItemId], Query(min_length=1, max_length=MAX_IMAGES)]
 STATUSES = {
     400: "The request is not HTTP as it should be.",
@@ -51,6 +53,7 @@ class Api:
     ) -> None:
         self.memories = memories
         self.samples_name = samples
+        self.recall_name = Path(memories.reference).name  # where it is concerns nobody
         self.page_memory = page_memory
         self.cookie = cookie
         self.shape = memories.recall.config.image_shape
@@ -88,7 +91,7 @@ class Api:
         """The version, the models, and the sizes and limits that requests must keep."""
         return m.About(
             version=__version__,
-            models=m.Models(recall=self.memories.reference, samples=self.samples_name),
+            models=m.Models(recall=self.recall_name, samples=Path(self.samples_name).name),
             image_shape=list(self.shape),
             page_memory=self.page_memory,
             has_store=self.memories.store is not None,
@@ -232,7 +235,7 @@ class Api:
             num_rows=info.num_rows,
             code_size=info.code_size,
             dtype=info.dtype,
-            model=self.memories.reference,
+            model=self.recall_name,
             fingerprint=info.fingerprint,
             num_bytes=info.num_bytes,
             fill=filling.share,

@@ -196,11 +196,12 @@ class Server(uvicorn.Server):
 def _model_of(store: MemoryStore, name: str) -> str:
     """The model that a stored memory was created with."""
     info = store.info(name)
-    if info.kind != "images" or info.model is None:
+    if info.kind != "images" or info.model is None or not info.ledger:
+        ledger = "" if info.ledger else " without a ledger"
         raise KanervaError(
             "--memory",
-            expected="a memory of images whose model has a name",
-            got=f"'{name}', a memory of {info.kind}",
+            expected="a memory of images with a ledger, whose model has a name",
+            got=f"'{name}', a memory of {info.kind}{ledger}",
             fix="Create one with: kanerva memory new FOLDER/NAME --model omniglot --ledger.",
         )
     return info.model
