@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from kanerva.web.background import serving
 from web_cases import CHROMIUM, FLAGS, command, need_browser
 
+expect.set_options(timeout=20_000)  # a busy machine is no mistake
 AXE = Path(axe.__file__).with_name("axe.min.js")
 NewPage = Callable[..., Page]
 
@@ -140,8 +141,10 @@ def test_a_visit(new_page: NewPage):
     page.locator("#samples .tile").first.click()
     expect(page.locator("#count")).to_have_text("4")
 
-    page.locator("#slide").fill("0")
     expect(page.locator("#between-area")).to_be_visible()
+    page.locator("#slide").fill("0")
+    page.locator("#start").select_option(index=0)
+    expect(page.locator("#middle")).to_have_attribute("data-frames", "21")
     first = pixels(page, "#middle")
     page.locator("#slide").fill("20")
     assert not (pixels(page, "#middle") == first).all()

@@ -1,5 +1,6 @@
 // New characters, and characters between two.
 
+import { LATER_MS } from "./memory.js";
 import { paint, tile } from "./pixels.js";
 import { $, attempt, news, on, plural } from "./words.js";
 
@@ -11,6 +12,7 @@ export class Invent {
     this.memory = memory;
     this.write = write;
     this.frames = [];
+    this.chosen = false; // whether somebody chose the two ends
     this.asked = 0;
     on("make", "click", async () => {
       const images = await memory.generate(NUM, Math.floor(Math.random() * 2 ** 31));
@@ -40,7 +42,8 @@ export class Invent {
       $(id).replaceChildren(...items.map((item, number) => new Option(`no. ${number + 1}`, item.id)));
       $(id).value = items.some((item) => item.id === before) && this.chosen ? before : items[place].id;
     });
-    attempt(() => this.fetchFrames(false));
+    clearTimeout(this.timer); // a reading that is asked for now comes first
+    this.timer = setTimeout(() => attempt(() => this.fetchFrames(this.chosen)), LATER_MS);
   }
 
   async fetchFrames(chosen = true) {
@@ -54,6 +57,7 @@ export class Invent {
     const frames = await this.memory.between(...ends, STEPS);
     if (number !== this.asked) return;
     this.frames = frames;
+    $("middle").dataset.frames = frames.length;
     this.showFrame();
   }
 

@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { decode, encode } from "./pixels.js";
 
 const AT_ONCE = 64;
+export const LATER_MS = 200;
 let counter = 0;
 
 // Ids sort in the order in which they were made.
@@ -72,7 +73,8 @@ export class Memory extends EventTarget {
       if (canUndo) this.past = [...this.past.slice(-49), before];
       this.numItems = this.ledger ? this.items.length : this.numItems;
       this.dispatchEvent(new Event("change"));
-      this.refresh();
+      clearTimeout(this.timer); // a reading that is asked for now comes first
+      this.timer = setTimeout(() => this.refresh(), LATER_MS);
       return found;
     });
     this.work = done.catch(() => {});
