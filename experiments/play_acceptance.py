@@ -65,6 +65,7 @@ def reading_seconds(browser: Browser, url: str, hosts: set[str]) -> list[float]:
         page.mouse.move(box["x"] + 60, box["y"] + 240, steps=10)
         page.mouse.up()
         found.append(page.evaluate(CLICK_AND_WAIT) / 1000)
+        page.locator("#reading[data-state=done]").wait_for()
         page.wait_for_timeout(300)
     page.close()
     return found[1:]  # the first one loads code of torch
@@ -73,8 +74,10 @@ def reading_seconds(browser: Browser, url: str, hosts: set[str]) -> list[float]:
 CLICK_AND_WAIT = """() => new Promise((resolve) => {
     const reading = document.getElementById("reading");
     const started = performance.now();
+    let asked = false;
     new MutationObserver((_, observer) => {
-        if (reading.dataset.state === "waiting" || !reading.dataset.number) return;
+        asked ||= reading.dataset.state === "waiting";
+        if (!asked || reading.dataset.state === "waiting") return;
         observer.disconnect();
         requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started)));
     }).observe(reading, { attributes: true });

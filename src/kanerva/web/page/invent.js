@@ -2,7 +2,7 @@
 
 import { LATER_MS } from "./memory.js";
 import { paint, tile } from "./pixels.js";
-import { $, attempt, news, on, plural } from "./words.js";
+import { $, attempt, news, on, plural, problem } from "./words.js";
 
 const NUM = 16;
 const STEPS = 21;
@@ -43,7 +43,7 @@ export class Invent {
       $(id).value = items.some((item) => item.id === before) && this.chosen ? before : items[place].id;
     });
     clearTimeout(this.timer); // a reading that is asked for now comes first
-    this.timer = setTimeout(() => attempt(() => this.fetchFrames(this.chosen)), LATER_MS);
+    this.timer = setTimeout(() => this.fetchFrames(this.chosen).catch((error) => problem(error.message)), LATER_MS);
   }
 
   async fetchFrames(chosen = true) {
