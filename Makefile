@@ -32,10 +32,12 @@ docs: $(DEV_READY)
 bench: $(READY)
 	$(BIN)/kanerva bench
 
-# Long measurements of what the store promises; they take about ten minutes.
+# Long measurements of what the store and the playground promise; they take about fifteen minutes.
+# The playground needs chromium.
 accept: $(DEV_READY)
 	$(BIN)/python experiments/store_acceptance.py
 	$(BIN)/python experiments/store_recall.py
+	$(BIN)/python experiments/play_acceptance.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis runs site

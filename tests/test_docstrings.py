@@ -16,10 +16,16 @@ from types import ModuleType
 import pytest
 
 # Modules and packages whose examples are executed; a package stands for all its modules.
-WITH_EXAMPLES = ("kanerva.errors", "kanerva.memory", "kanerva.models", "kanerva.store")
+WITH_EXAMPLES = (
+    "kanerva.errors",
+    "kanerva.memory",
+    "kanerva.models",
+    "kanerva.store",
+    "kanerva.web",
+)
 # Where public names are listed (`__all__`), and the layers whose public names are checked.
 PUBLIC = ("kanerva", "kanerva.memory", "kanerva.store")
-CHECKED_LAYERS = ("kanerva.errors", "kanerva.memory", "kanerva.models", "kanerva.store")
+CHECKED_LAYERS = WITH_EXAMPLES
 
 # Operators that must be described like methods, and how an example shows them.
 OPERATORS = {"__add__": " + ", "__radd__": "sum(", "__sub__": " - "}

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "rendering": {"errors", "checks"},
     "benchmarks": BELOW_MODELS | {"models"},
     "figures": {"errors", "checks", "atomic", "json_values", "rendering"},
+    "web": BELOW_MODELS | {"models", "data", "store", "rendering"},
     "__main__": {"cli"},
     "cli": BELOW_MODELS
     | {
@@ -45,6 +46,7 @@ MAY_IMPORT = {
         "rendering",
         "benchmarks",
         "json_values",
+        "web",
     },
 }
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kanerva.sparse import SparseMemory
     from kanerva.store import MemoryStore
     from kanerva.store import open_store as open
+    from kanerva.web.client import Client
 
 __version__ = "0.2.0"
 
@@ -80,6 +81,7 @@ _HOMES = {
     "kanerva.models.vae": ("VAE",),
     "kanerva.sparse": ("SparseMemory",),
     "kanerva.store": ("MemoryStore",),
+    "kanerva.web.client": ("Client",),
 }
 _OTHER_NAMES = {"open": ("kanerva.store", "open_store")}
 """Names that would hide a built-in function inside their own module."""
@@ -88,6 +90,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "VAE",
     "Bound",
+    "Client",
     "DiagonalCovariance",
     "Evidence",
     "FullCovariance",

@@ -24,6 +24,7 @@ from kanerva.cli.figures import figures
 from kanerva.cli.generate import generate
 from kanerva.cli.interpolate import interpolate
 from kanerva.cli.memory import MEMORY_COMMANDS
+from kanerva.cli.play import play, serve
 from kanerva.cli.sweep import sweep
 from kanerva.cli.terminal import print_anything, say, widen
 from kanerva.cli.train_arguments import parse_train
@@ -47,6 +48,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "sweep": sweep,
     "figures": figures,
     "bench": bench,
+    "play": play,
+    "serve": serve,
 }
 GROUPS = {
     "train": "Train a model by the name of its recipe: kanerva train RECIPE --help.",

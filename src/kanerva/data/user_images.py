@@ -92,11 +92,25 @@ def read_image_files(
     files, skipped = _find(paths)
     arrays: list[np.ndarray] = []
     for file in files:
-        image = upright(open_image(read_file(file), str(file)), grey=channels == 1)
-        array = middle_square(image, size)
-        arrays.append(_ink(image, array, file) if binary else array / 256)
+        arrays.append(_pixels(read_file(file), file, channels, size, binary=binary))
     images = torch.from_numpy(np.stack(arrays)).float()
     return UserImages(images, [str(file) for file in files], skipped)
+
+
+def image_from_bytes(
+    data: bytes, name: str, *, image_shape: tuple[int, int, int], binary: bool
+) -> Tensor:
+    """The contents of an image file as `read_images` reads them, (channels, H, W); `name` is for
+    errors.
+    """
+    channels, size = _checked_shape(image_shape)
+    return torch.from_numpy(_pixels(data, Path(name), channels, size, binary=binary)).float()
+
+
+def _pixels(data: bytes, file: Path, channels: int, size: int, *, binary: bool) -> np.ndarray:
+    image = upright(open_image(data, str(file)), grey=channels == 1)
+    array = middle_square(image, size)
+    return _ink(image, array, file) if binary else array / 256
 
 
 def _checked_shape(image_shape: tuple[int, int, int]) -> tuple[int, int]:

@@ -1,0 +1,89 @@
+"""What a client sends and gets, as the types of the local store."""
+
+import base64
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kanerva.errors import KanervaError
+from kanerva.store.item_coder import Items, Reading
+from kanerva.store.records import MemoryInfo, Receipt
+from kanerva.web.connection import Json
+
+
+def dicts(value: Json) -> list[dict[str, Json]]:
+    """A list of JSON objects."""
+    return cast("list[dict[str, Json]]", value)
+
+
+def reading_from(found: list[dict[str, Json]]) -> Reading:
+    """The readings of some cues."""
+    columns = {
+        key: torch.tensor([one[key] for one in found])
+        for key in ("image", "confidence", "known", "codes", "weights")
+    }
+    return Reading(
+        items=columns["image"],
+        confidence=columns["confidence"],
+        known=columns["known"],
+        codes=columns["codes"],
+        weights=columns["weights"],
+        blocks=torch.zeros(len(found), dtype=torch.int64),
+    )
+
+
+def receipt_from(name: str, answer: dict[str, Json]) -> Receipt:
+    """The receipt of a deletion."""
+    return Receipt(
+        memory=name,
+        ids=tuple(cast("list[str]", answer["ids"])),
+        num_items=cast(int, answer["num_items"]),
+        time=cast(float, answer["time"]),
+        before=str(answer["before"]),
+        after=str(answer["after"]),
+        purged=bool(answer["purged"]),
+    )
+
+
+def info_from(name: str, answer: dict[str, Json]) -> MemoryInfo:
+    """What a memory is and holds."""
+    return MemoryInfo(
+        name=name,
+        kind=str(answer["kind"]),
+        num_items=cast(int, answer["num_items"]),
+        num_rows=cast(int, answer["num_rows"]),
+        num_blocks=1,
+        code_size=cast(int, answer["code_size"]),
+        ledger=bool(answer["ledger"]),
+        half_life=None,
+        dtype=str(answer["dtype"]),
+        model=cast("str | None", answer["model"]),
+        fingerprint=str(answer["fingerprint"]),
+        state=str(answer["state"]),
+        num_bytes=cast(int, answer["num_bytes"]),
+        distance=None,
+    )
+
+
+def encoded_images(argument: str, images: Items) -> list[dict[str, str]]:
+    """Images as bytes in base64."""
+    array = images.detach().cpu().numpy() if isinstance(images, Tensor) else images
+    if not isinstance(array, np.ndarray) or array.ndim != 4 or not len(array):
+        raise KanervaError(
+            argument,
+            expected="images (T, channels, H, W)",
+            got=f"shape {array.shape}" if isinstance(array, np.ndarray) else type(images).__name__,
+            fix="One image is image[None]; kanerva.read_images reads files.",
+        )
+    values = array.astype(np.float64)
+    if not (values.min() >= 0 and values.max() <= 1):
+        raise KanervaError(
+            argument,
+            expected="pixels between 0 (background) and 1 (ink)",
+            got=f"values from {values.min():g} to {values.max():g}",
+            fix="Divide bytes by 255, or clamp: images.clamp(0, 1).",
+        )
+    whole = np.round(values * 255).astype(np.uint8)
+    return [{"bytes": base64.b64encode(image.tobytes()).decode()} for image in whole]

@@ -1,0 +1,95 @@
+"""Requests to a server, with the standard library: cookies, the token, and errors as ours."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from http.cookiejar import CookieJar
+from urllib.parse import quote, urlsplit
+
+from kanerva.errors import KanervaError
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def quoted(text: object) -> str:
+    """Text as one part of an address."""
+    return quote(str(text), safe="")
+
+
+class Connection:
+    """Asks one server; remembers its cookies."""
+
+    def __init__(self, url: str, *, token: str | None, timeout: float) -> None:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise KanervaError(
+                "url",
+                expected="the address of a server",
+                got=repr(url)[:80],
+                fix="Pass what `kanerva serve` printed, for example 'http://127.0.0.1:8642'.",
+            )
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._token = token
+        self._timeout = timeout
+        handlers: list[urllib.request.BaseHandler] = [
+            urllib.request.HTTPCookieProcessor(CookieJar())
+        ]
+        if parts.hostname in LOCAL:  # a proxy cannot reach this computer
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def json(self, method: str, path: str, body: object = None) -> dict[str, Json]:
+        """The answer to a request, which is one JSON object; empty if there is none."""
+        answer = self.bytes(method, path, body)
+        try:
+            found = json.loads(answer) if answer else {}
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._foreign()
+        return found
+
+    def bytes(self, method: str, path: str, body: object = None) -> bytes:
+        """The body of the answer to a request."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"accept": "application/json"}
+        if data is not None:
+            headers["content-type"] = "application/json"
+        if self._token is not None:
+            headers["authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(
+            f"{self.url}/api{path}", data=data, headers=headers, method=method
+        )
+        try:
+            with self._opener.open(request, timeout=self._timeout) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            raise self._refused(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise KanervaError(
+                "url",
+                expected="a server that answers",
+                got=f"'{self.url}': {str(reason) or type(error).__name__}",
+                fix="Start it with: kanerva serve; and check address and port.",
+            ) from None
+
+    def _refused(self, error: urllib.error.HTTPError) -> KanervaError:
+        try:
+            parts = json.loads(error.read())["error"]
+            words = {key: str(parts[key]) for key in ("argument", "expected", "got", "fix")}
+        except (ValueError, KeyError, TypeError):
+            return self._foreign()
+        return KanervaError(
+            words["argument"], expected=words["expected"], got=words["got"], fix=words["fix"]
+        )
+
+    def _foreign(self) -> KanervaError:
+        return KanervaError(
+            "url",
+            expected="a server of kanerva",
+            got=f"'{self.url}', which answers something else",
+            fix="Pass what `kanerva serve` printed.",
+        )

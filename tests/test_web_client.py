@@ -1,0 +1,120 @@
+"""`kanerva.Client` works like the local store, and its mistakes are ours."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+import torch
+
+import kanerva
+from kanerva import KanervaError
+from kanerva.web.background import serving
+from web_cases import drawings
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[kanerva.Client]:
+    with serving(model="omniglot", samples="omniglot", store=folder) as url:
+        yield kanerva.Client(url)
+
+
+def test_it_answers_as_the_local_store(client: kanerva.Client, tmp_path: Path):
+    images = drawings(8)
+    with kanerva.open(tmp_path) as store:
+        store.create("notes", model="omniglot", ledger=True)
+        client.create("notes")
+        ids = [f"i{number}" for number in range(6)]
+        for memories in (store, client):
+            written = memories.write("notes", images[:6], ids=ids)
+            assert (written.ids, written.num_written) == (ids, 6)
+        mine, theirs = store.read("notes", images), client.read("notes", images)
+        assert torch.allclose(mine.items, theirs.items, atol=2e-3)
+        assert torch.allclose(mine.confidence, theirs.confidence, atol=1e-3)
+        assert torch.equal(mine.known, theirs.known)
+        assert torch.allclose(mine.codes, theirs.codes, atol=2e-3)
+        assert torch.allclose(mine.weights, theirs.weights, atol=1e-3)
+        here, there = store.forget("notes", ids[:2]), client.forget("notes", ids[:2])
+        assert (here.before, here.after, here.ids) == (there.before, there.after, there.ids)
+        one, other = store.info("notes"), client.info("notes")
+        for field in ("num_items", "num_rows", "code_size", "state", "fingerprint", "model"):
+            assert getattr(one, field) == getattr(other, field)
+        client.export("notes", tmp_path / "theirs.safetensors")
+        store.create_like("merged", [tmp_path / "theirs.safetensors"])
+        assert store.merge("merged", [tmp_path / "theirs.safetensors"]) == one.state
+
+
+def test_many_images_go_in_several_requests(client: kanerva.Client):
+    client.create("many", stored=False)
+    images = drawings(70)
+    written = client.write("many", images.numpy())
+    assert len(written.ids) == 70
+    assert torch.equal(client.images("many"), images)
+    assert client.read("many", images).known.shape == (70,)
+
+
+def test_stored_memories_are_those_of_the_folder(client: kanerva.Client, folder: Path):
+    client.create("kept")
+    client.write("kept", drawings(2))
+    with kanerva.open(folder) as store:
+        assert store.info("kept").num_items == 2
+        assert store.info("kept").model == "omniglot"
+    assert "kept" in kanerva.Client(client._connection.url).names()
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:1", "ftp://a", "http://", 7])
+def test_an_address_must_be_one(url):
+    with pytest.raises(KanervaError, match="the address of a server"):
+        kanerva.Client(url)
+
+
+def test_a_server_that_does_not_answer():
+    with pytest.raises(KanervaError, match="kanerva serve"):
+        kanerva.Client("http://127.0.0.1:9").names()
+
+
+def test_a_server_of_something_else():
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(KanervaError, match="answers something else"):
+            kanerva.Client(f"http://127.0.0.1:{server.server_port}").names()
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (lambda client: client.write("nothing", drawings(1)), "nothing"),
+        (lambda client: client.create("no name"), "name"),
+        (lambda client: client.create("../up"), "name"),
+        (lambda client: client.read("kept2", drawings(1)[0]), "T, channels, H, W"),
+        (lambda client: client.read("kept2", 2 * drawings(1)), "between 0"),
+        (lambda client: client.read("kept2", np.zeros((1, 1, 5, 5))), "28"),
+        (lambda client: client.write("kept2", drawings(2), ids=["a"]), "one for each"),
+        (lambda client: client.forget("kept2", ["unknown"]), "unknown"),
+        (lambda client: client.merge("kept2", ["unknown"]), "unknown"),
+        (lambda client: client.generate("kept2", 1000), "num"),
+        (lambda client: client.export("kept2", "a.txt"), "safetensors"),
+    ],
+)
+def test_mistakes_have_a_fix(client: kanerva.Client, action, message: str):
+    if "kept2" not in client.names():
+        client.create("kept2")
+    with pytest.raises(KanervaError, match=message) as error:
+        action(client)
+    assert error.value.fix
