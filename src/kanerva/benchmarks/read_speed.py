@@ -1,4 +1,4 @@
-"""Time of iterative reading, over the same number of plain passes of encoder and decoder.
+"""Time of iterative reading (algorithm 1), over the same number of plain passes of encoder and decoder.
 
     python -m kanerva.benchmarks.read_speed
 
@@ -19,10 +19,10 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     images = (torch.rand(NUM_IMAGES, 1, 28, 28, generator=generator) < 0.1).float()
     memory = machine.write(images[:32])
-    codes = machine.read(images, memory, num_readings=1).codes
+    codes = machine.read(images, memory, num_readings=1, keep_cue=False).codes
 
     def read() -> None:
-        machine.read(images, memory, num_readings=NUM_READINGS)
+        machine.read(images, memory, num_readings=NUM_READINGS, keep_cue=False)
 
     @torch.no_grad()
     def plain() -> None:

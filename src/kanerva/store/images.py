@@ -22,8 +22,6 @@ from kanerva.store.item_coder import Answer, Block, EncodedItems, ItemCoder, Ite
 
 IMAGE_GRID = Grid(weight_exponent=-26, weight_bits=36, code_exponent=-26, code_bits=40)
 """Weights up to 512 and codes up to 8,192, in steps of 1.5e-8."""
-NUM_READINGS = 6
-"""How often to read, unless the caller says."""
 
 
 class ImageCoder(ItemCoder):
@@ -65,7 +63,7 @@ class ImageCoder(ItemCoder):
     ) -> Answer:
         images = _checked_images(cues, "cues").to(self.model.device)
         memory = block(0).memory.to(torch.float32).to(self.model.device)
-        result = self.model.read(images, memory, num_readings=num_readings or NUM_READINGS)
+        result = self.model.read(images, memory, num_readings=num_readings)
         weights = result.weights.cpu()
         return Answer(
             items=result.images.cpu(),

@@ -143,7 +143,8 @@ class MemoryStore(StoreFolder):
             cues: images or vectors, damaged or not; keys, if values are stored.
             threshold: the confidence from which on an answer is given. Cues below it are not in
                 memory: `known` is False for them.
-            num_readings: how often to read images; by default 6. Not for vectors.
+            num_readings: how often to read images; by default until nothing moves. Not for
+                vectors.
             now: the time of reading for a memory that fades; by default now.
 
         Returns:
@@ -156,7 +157,7 @@ class MemoryStore(StoreFolder):
         memory = self._memory(name)
         check_number("threshold", threshold, at_least=0, at_most=1, fix="0.5 is a good start.")
         if num_readings is not None:
-            check_integer("num_readings", num_readings, at_most=1000, fix="6 is a good start.")
+            check_integer("num_readings", num_readings, at_most=1000, fix="Leave it out.")
         when = checked_time(now, clock.time())
         answer = memory.coder.read(
             cues, lambda number: memory.block(number, now=when), num_readings=num_readings
