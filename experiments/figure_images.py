@@ -9,7 +9,6 @@ and data. Data sets whose models are not named keep the images that the file has
 
 import argparse
 import json
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,7 @@ READINGS = (0, 2, 4, 6, 8)
 NUM_IMAGES = 8
 """Images in a row."""
 EPISODE_LENGTH = 32
-ALGORITHM_1: dict[str, Any] = (
-    {"keep_cue": False} if "keep_cue" in signature(KanervaMachine.read).parameters else {}
-)
+ALGORITHM_1: dict[str, Any] = {"keep_cue": False}
 """Reading as the paper's algorithm 1 has it, whatever the default of `read` is."""
 
 

@@ -1,4 +1,4 @@
-"""Time of iterative reading (algorithm 1), over the same number of plain passes of encoder and decoder.
+"""Time of algorithm 1, over the same number of plain passes of encoder and decoder.
 
     python -m kanerva.benchmarks.read_speed
 
