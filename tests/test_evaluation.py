@@ -1,6 +1,7 @@
 """Measurements: seeded, the same in batches of any size, honest about what is not defined."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -59,7 +60,7 @@ def test_the_cost_of_the_memory(glyphs):
 
 def test_more_importance_samples_tighten_the_bound(glyphs):
     measured = model(MACHINE)
-    options = {"num_episodes": 4, "episode_length": 4}
+    options: dict[str, Any] = {"num_episodes": 4, "episode_length": 4}
     bound = evaluate(measured, glyphs, **options).bound
     one, many = (importance_bound(measured, glyphs, num_samples=num, **options) for num in (1, 20))
     assert one == pytest.approx(bound, rel=0.05)
