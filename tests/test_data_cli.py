@@ -26,15 +26,19 @@ def test_list(tmp_path, capsys):
     assert str(tmp_path) in lines[0]
     assert "omniglot           missing: kanerva data fetch omniglot" in lines[1]
     assert "omniglot-alphabets missing: kanerva data fetch omniglot-alphabets" in lines[2]
-    assert f"there: {tmp_path / 'chardata.mat'}" in lines[3]
-    assert "omniglot-gmn       missing: copy its files there" in lines[4]
-    assert "glyphs             there: needs no files" in lines[6]
+    assert "handwriting        missing: kanerva data fetch handwriting" in lines[3]
+    assert "unseen-fonts       there: needs no files" in lines[4]
+    assert f"there: {tmp_path / 'chardata.mat'}" in lines[5]
+    assert "omniglot-gmn       missing: copy its files there" in lines[6]
+    assert "glyphs             there: needs no files" in lines[8]
     list_data(data_folder=tmp_path, json=True)
     report = json.loads(capsys.readouterr().out)
     assert report["data_folder"] == str(tmp_path)
     assert {name: entry["present"] for name, entry in report["datasets"].items()} == {
         "omniglot": False,
         "omniglot-alphabets": False,
+        "handwriting": False,
+        "unseen-fonts": True,
         "omniglot-burda": True,
         "omniglot-gmn": False,
         "cifar10": False,

@@ -42,7 +42,8 @@ def glyphs(**options: Any) -> object:
 
 
 def sampler(**options: Any) -> EpisodeSampler:
-    return EpisodeSampler(dataset(), **{"num_items": 4, **options})
+    given: dict[str, Any] = {"num_items": 4, **options}
+    return EpisodeSampler(dataset(), **given)
 
 
 IMAGES = torch.zeros(2, 1, 28, 28)

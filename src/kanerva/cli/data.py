@@ -58,8 +58,8 @@ def info(
     """Count the images and classes of a data set, and say what its pixels are.
 
     Args:
-        name: omniglot, omniglot-alphabets, omniglot-burda, omniglot-gmn, cifar10, glyphs, or a
-            folder of images.
+        name: omniglot, omniglot-alphabets, handwriting, unseen-fonts, omniglot-burda, omniglot-gmn,
+            cifar10, glyphs, or a folder of images.
         data_folder: the folder with the archives; by default KANERVA_DATA, else ./data.
         binarisation: threshold20 or stochastic; by default the one the data set is usually used
             with.
@@ -96,7 +96,7 @@ def fetch_data(
     """Download a data set from where it was published, with resume and checksum.
 
     Args:
-        name: omniglot, omniglot-alphabets, omniglot-burda or cifar10.
+        name: omniglot, omniglot-alphabets, handwriting, omniglot-burda or cifar10.
         data_folder: the folder to put the files in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         json: print one JSON object and nothing else.

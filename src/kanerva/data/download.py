@@ -53,6 +53,7 @@ _OMNIGLOT = (
 REMOTE_FILES = {
     "omniglot": _OMNIGLOT,
     "omniglot-alphabets": _OMNIGLOT,
+    "handwriting": _OMNIGLOT,
     "omniglot-burda": (
         RemoteFile(
             "https://github.com/yburda/iwae/raw/master/datasets/OMNIGLOT/chardata.mat", None
@@ -88,7 +89,7 @@ def fetch(
     A file that is there already is kept. A broken download continues the next time.
 
     Args:
-        name: omniglot, omniglot-alphabets, omniglot-burda or cifar10; glyphs needs no files.
+        name: omniglot, omniglot-alphabets, handwriting, omniglot-burda or cifar10.
         data_folder: the folder to put them in; by default KANERVA_DATA, else ./data.
         mirror: another address (http or https) that has the same files.
         show_progress: show a bar on stderr, if that is a terminal.
