@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from kanerva.checks import check_bool, check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of, check_path
 from kanerva.errors import KanervaError
 from kanerva.models.config import AnyModelConfig, ModelConfig, config_from_dict, config_to_dict
 from kanerva.training.fields import check_field
@@ -132,6 +132,8 @@ class TrainingConfig:
             "--training.seed", self.seed, at_least=0, at_most=2**32 - 1, fix="Use 0, 1, 2, ..."
         )
         check_one_of("--training.start", self.start, get_args(Start))
+        if self.start_from is not None:
+            check_path("--training.start-from", self.start_from, what="a model")
         check_one_of("--training.precision", self.precision, ("float32", "bfloat16"))
 
 
