@@ -397,6 +397,8 @@ def test_each_config_builds_its_own_model():
         "dnc": "MemoryModel",
         "lrua": "MemoryModel",
         "dynamic": "DynamicKanervaMachine",
+        "fewshot": "FewShotMachine",
+        "ladder-vae": "LadderVAE",
     }
 
 

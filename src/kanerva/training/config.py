@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from kanerva.checks import check_bool, check_integer, check_number, check_one_of
+from kanerva.checks import check_bool, check_integer, check_number, check_one_of, check_path
 from kanerva.errors import KanervaError
 from kanerva.models.config import AnyModelConfig, ModelConfig, config_from_dict, config_to_dict
 from kanerva.training.fields import check_field
@@ -144,6 +144,8 @@ class TrainingConfig:
         check_integer(
             "--training.short-episodes", self.short_episodes, at_least=0, fix="Use 0 for none."
         )
+        if self.start_from is not None:
+            check_path("--training.start-from", self.start_from, what="a model")
         check_one_of("--training.precision", self.precision, ("float32", "bfloat16"))
 
 
