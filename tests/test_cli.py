@@ -123,7 +123,7 @@ def test_ctrl_c(tmp_path, seconds):
         (("train", "tiny", "--training.seed", "-1"), ("--training.seed", "from 0 to")),
         (("train", "tiny", "--training.seed", str(2**62)), ("--training.seed", "from 0 to")),
         (("train", "tiny", "--training.damaged", "nan"), ("--training.damaged", "at least 0")),
-        (("train", "tiny", "--training.damaged", "1"), ("--training.damaged", "0.9")),
+        (("train", "tiny", "--training.damaged", "1.1"), ("--training.damaged", "at most 1")),
         (("train", "tiny", "--training.decay", "2"), ("--training.decay", "at most 1")),
         (("train", "omnigloth"), ("recipe", "Did you mean 'omniglot'?")),
         (("train",), ("recipe", "omniglot-vae")),

@@ -234,8 +234,8 @@ def test_new_glyphs():
 
 
 def test_the_names():
-    omniglots = ("omniglot", "omniglot-alphabets", "omniglot-burda", "omniglot-gmn")
-    assert (*omniglots, "cifar10", "glyphs") == DATASETS
+    drawn = ("omniglot", "omniglot-alphabets", "handwriting", "unseen-fonts")
+    assert (*drawn, "omniglot-burda", "omniglot-gmn", "cifar10", "glyphs") == DATASETS
 
 
 def test_dark_ink_on_a_light_background_is_ink(tmp_path):

@@ -120,7 +120,7 @@ def test_mistakes(here, call, capsys):
     lines = {
         "memory new m/a --num-items 3 --size 2": "which is there",
         "memory new m/b": "--model",
-        "memory new m/b --model omniglot --num-items 3 --size 2": "both",
+        "memory new m/b --model omniglot --num-items 3": "--num-items: expected a memory of",
         "memory write m/missing x.npy": "'missing'",
         "memory write m/a drawings": ".npy",
         "memory write m/a nothing.npy": "nothing.npy",

@@ -8,8 +8,9 @@ import torch
 
 import kanerva
 from kanerva.store import plan_vectors
+from kanerva.store.arrays import unit_length
 from kanerva.store.plan import SCALE
-from kanerva.store.random_features import RandomFeatures, unit_length
+from kanerva.store.random_features import RandomFeatures
 from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
 from store_cases import area_under_curve, vectors
 

@@ -99,12 +99,23 @@ def check_path(argument: str, value: object, *, what: str = "a file") -> Path:
         got, fix = "an empty one", "Write its name; for the present folder write '.'."
     elif "\0" in path:
         got, fix = f"{path!r}, with a zero byte in it", "Leave the zero byte out."
+    elif not _can_be_name(path):
+        got, fix = f"{path!r}, which no file can be called", "Leave out what is not valid Unicode."
     else:
         expanded = os.path.expanduser(path)
         if not expanded.startswith("~") or not path.startswith("~"):
             return Path(expanded)
         got, fix = f"{path!r}, a home folder that is not known", "Write the path without '~'."
     raise KanervaError(argument, expected=f"the path of {what}", got=got, fix=fix)
+
+
+def _can_be_name(path: str) -> bool:
+    """Whether the operating system can be given this name: half of a surrogate pair cannot."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_device(argument: str, value: object) -> "torch.device":

@@ -119,16 +119,19 @@ def _metavar(argument: Argument) -> str:
 def _read(argument: Argument, words: list[str]) -> object:
     try:
         if argument.several and not words:
-            raise KanervaError(
-                argument.shown,
-                expected="at least one file or folder after it",
-                got="none",
-                fix=f"Name images or folders of images, for example {argument.shown} drawings/.",
-            )
+            raise _nothing_after(argument)
         values = tuple(_value(argument, word) for word in words)
     except KanervaError as error:
         raise RefusedWordError(error) from None
     return values if argument.several else values[0]
+
+
+def _nothing_after(argument: Argument) -> KanervaError:
+    expected, fix = "at least one word after it", f"Write for example {argument.shown} NAME."
+    if argument.kind is Path:
+        expected = "at least one file or folder after it"
+        fix = f"Name files or folders, for example {argument.shown} drawings/."
+    return KanervaError(argument.shown, expected=expected, got="none", fix=fix)
 
 
 def _value(argument: Argument, word: str) -> object:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tyro.conf import Positional
 
+from kanerva.cli.memory_reports import in_command_words
 from kanerva.cli.memory_use import export, forget, info, read
 
 
@@ -15,13 +16,13 @@ def new(
     model: str | None = None,
     num_items: int | None = None,
     size: int | None = None,
-    value_size: int = 0,
+    value_size: int | None = None,
     error: float | None = None,
     rows_per_item: float | None = None,
-    cue_noise: float = 0.1,
+    cue_noise: float | None = None,
     largest: float | None = None,
     sample: Path | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     ledger: bool = False,
     half_life: float | None = None,
     dtype: Literal["float32", "float64"] = "float32",
@@ -34,15 +35,16 @@ def new(
         model: for images: omniglot, a checkpoint file or a run folder.
         num_items: for vectors: how many items the memory will hold.
         size: for vectors: entries of a vector, or of a key.
-        value_size: entries of the value that belongs to a key; 0 stores vectors by themselves.
-        error: wanted error of a reading relative to the vector, when the memory is full; by
-            default 0.5.
-        rows_per_item: rows for each item, in place of --error.
-        cue_noise: expected noise on a cue, relative to its vector.
-        largest: the largest entry of vectors and values; by default four times that of --sample, or
-            32.
-        sample: a .npy file with some vectors, to learn their mean and range.
-        seed: seed of the random features.
+        value_size: for vectors: entries of the value that belongs to a key; by default 0, which
+            stores vectors by themselves.
+        error: for vectors: wanted error of a reading relative to the vector, when the memory is
+            full; by default 0.5.
+        rows_per_item: for vectors: rows for each item, in place of --error.
+        cue_noise: for vectors: expected noise on a cue, relative to its vector; by default 0.1.
+        largest: for vectors: the largest entry of vectors, or of values; by default four times that
+            of --sample, or 32.
+        sample: for vectors: a .npy file with some of them, to learn their mean and range.
+        seed: for vectors: seed of the random features; by default 0.
         ledger: keep each item, to delete it by its id.
         half_life: seconds after which an item counts half.
         dtype: the numbers of readings.
@@ -55,26 +57,41 @@ def new(
     from kanerva.errors import KanervaError, printable
     from kanerva.store import plan_vectors
 
-    if (model is None) == (num_items is None or size is None):
+    of_vectors = {
+        "num_items": num_items,
+        "size": size,
+        "value_size": value_size,
+        "error": error,
+        "rows_per_item": rows_per_item,
+        "cue_noise": cue_noise,
+        "largest": largest,
+        "sample": sample,
+        "seed": seed,
+    }
+    given = {option: value for option, value in of_vectors.items() if value is not None}
+    if model is not None and given:
+        option = next(iter(given)).replace("_", "-")
         raise KanervaError(
-            "--model",
+            f"--{option}",
+            expected="a memory of vectors",
+            got="--model too, which makes a memory of images",
+            fix=f"Leave --{option} out, or --model.",
+        )
+    if model is None and not {"num_items", "size"} <= given.keys():
+        missing = [
+            f"--{one.replace('_', '-')}" for one in ("num_items", "size") if one not in given
+        ]
+        raise KanervaError(
+            " and ".join(missing) if given else "--model",
             expected="--model for images, or --num-items and --size for vectors",
-            got="neither" if model is None else "both",
+            got="none" if given else "neither",
             fix="Write for example --model omniglot, or --num-items 10000 --size 384.",
         )
     plan = None
-    if num_items is not None and size is not None:
-        plan = plan_vectors(
-            num_items,
-            size,
-            value_size=value_size,
-            error=error,
-            rows_per_item=rows_per_item,
-            cue_noise=cue_noise,
-            largest=largest,
-            sample=None if sample is None else array_from("--sample", sample),
-            seed=seed,
-        )
+    if model is None:
+        if sample is not None:
+            given["sample"] = array_from("--sample", sample)
+        plan = plan_vectors(**given)  # pyright: ignore[reportArgumentType]
     store, name = located(memory)
     with store:
         chosen = torch.float64 if dtype == "float64" else torch.float32
@@ -118,6 +135,7 @@ def write(
 
     """
     from kanerva.cli.memory_files import array_from, items_from, lines_of, located
+    from kanerva.cli.memory_reports import say_partly_written, written_report
     from kanerva.errors import printable
 
     store, name = located(memory)
@@ -128,27 +146,24 @@ def write(
         if found.names is not None and store.info(name).ledger:
             payloads = [str(Path(file).absolute()) for file in found.names]
             words = words if words is not None else [Path(file).name for file in found.names]
-        written = store.write(
-            name,
-            found.items,
-            values=None if values is None else array_from("--values", values),
-            ids=lines_of("--ids", ids),
-            labels=words,
-            payloads=payloads,
-            skip_below=skip_below,
-            show_progress=not json,
-        )
+        try:
+            written = store.write(
+                name,
+                found.items,
+                values=None if values is None else array_from("--values", values),
+                ids=lines_of("--ids", ids),
+                labels=words,
+                payloads=payloads,
+                skip_below=skip_below,
+                show_progress=not json,
+            )
+        except BaseException as error:
+            say_partly_written(memory, error, json=json)
+            raise
         info = store.info(name)
-    report = {
-        "memory": str(memory),
-        "written": written.num_written,
-        "ids": written.ids,
-        "skipped": written.skipped,
-        "num_items": info.num_items,
-        "state": info.state,
-    }
     if json:
-        print(jsonlib.dumps(report))
+        facts = {"num_items": info.num_items, "state": info.state}
+        print(jsonlib.dumps(written_report(memory, written) | facts))
         return
     known = f", {len(written.skipped)} known already" if written.skipped else ""
     print(f"wrote {written.num_written:,} items{known}; {info.num_items:,} in memory")
@@ -195,12 +210,7 @@ def merge(
 
 
 MEMORY_COMMANDS = {
-    "new": new,
-    "write": write,
-    "read": read,
-    "forget": forget,
-    "merge": merge,
-    "info": info,
-    "export": export,
+    command.__name__: in_command_words(command)
+    for command in (new, write, read, forget, merge, info, export)
 }
 """The commands after `kanerva memory`."""

@@ -19,6 +19,13 @@ def located(memory: Path, *, timeout: float = 5.0) -> tuple[MemoryStore, str]:
     """The store and the name of a memory that is written as FOLDER/NAME."""
     import kanerva
 
+    if memory.is_dir() and not memory.with_name(f"{memory.name}.memory").exists():
+        raise KanervaError(
+            "memory",
+            expected="FOLDER/NAME, a folder of memories and the name of one",
+            got=f"'{memory}', a folder",
+            fix=f"Write {memory}/NAME.",
+        )
     return kanerva.open(memory.parent, timeout=timeout), memory.name.removesuffix(".memory")
 
 
@@ -68,8 +75,11 @@ def array_from(argument: str, path: Path) -> np.ndarray:
 
 def lines_of(argument: str, path: Path | None) -> list[str] | None:
     """The lines of a text file."""
+    from kanerva.data.paths import check_plain_file
+
     if path is None:
         return None
+    check_plain_file(argument, path, expected="a text file with one line for each item")
     try:
         return path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:

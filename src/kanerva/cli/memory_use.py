@@ -31,8 +31,11 @@ def read(
         json: print one JSON object and nothing else.
 
     """
+    import io
+
     import numpy as np
 
+    from kanerva.atomic import write_atomically
     from kanerva.checks import check_integer
     from kanerva.cli.memory_files import items_from, located
     from kanerva.cli.outputs import check_file, check_picture_file
@@ -40,6 +43,11 @@ def read(
     from kanerva.errors import KanervaError, printable
 
     check_integer("--explain", explain, at_least=0, at_most=1000, fix="3 is a good start.")
+    if overwrite and out is None:
+        raise KanervaError(
+            "--overwrite", expected="--out with the file to replace", got="no --out",
+            fix="Leave --overwrite out, or say where to save: --out FILE.",
+        )  # fmt: skip
     store, name = located(memory)
     with store:
         images = store.info(name).kind == "images"
@@ -77,8 +85,9 @@ def read(
     elif out is not None:
         answer_rows = result.items.clone()
         answer_rows[~result.known] = float("nan")
-        with out.open("wb") as file:
-            np.save(file, answer_rows.numpy())
+        contents = io.BytesIO()
+        np.save(contents, answer_rows.numpy())
+        write_atomically(out, contents.getvalue())
     if json:
         print(jsonlib.dumps({"memory": str(memory), "read": answers, "out": out and str(out)}))
         return

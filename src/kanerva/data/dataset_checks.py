@@ -22,7 +22,7 @@ def check_text(argument: str, value: object) -> None:
 
 def check_images(images: Tensor) -> None:
     if (
-        not isinstance(images, Tensor)
+        not _is_plain(images)
         or images.dtype != torch.uint8
         or images.dim() != 4
         or images.numel() == 0
@@ -38,7 +38,7 @@ def check_images(images: Tensor) -> None:
 def check_numbers(argument: str, numbers: Tensor, images: Tensor, *, fix: str) -> None:
     """One whole number for each image, on the same device."""
     if (
-        not isinstance(numbers, Tensor)
+        not _is_plain(numbers)
         or numbers.dtype != torch.int64
         or numbers.shape != images.shape[:1]
         or numbers.device != images.device
@@ -88,7 +88,16 @@ def check_likelihood(likelihood: str, binarisation: str) -> None:
         )
 
 
+def _is_plain(value: object) -> bool:
+    """Whether it is a dense tensor that holds numbers."""
+    if not isinstance(value, Tensor) or value.is_nested or value.is_meta:
+        return False
+    return value.layout is torch.strided
+
+
 def _described(value: object) -> str:
     if not isinstance(value, Tensor):
         return type(value).__name__
+    if value.is_nested or value.layout is not torch.strided:
+        return f"a {'nested' if value.is_nested else 'sparse'} tensor"
     return f"{value.dtype} {tuple(value.shape)} on {value.device}"

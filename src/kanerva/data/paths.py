@@ -11,10 +11,11 @@ from kanerva.errors import KanervaError
 MAX_FILE = 128 * 2**20
 """The most bytes of one file. The largest that we expect, a batch of CIFAR-10, has 31 MB."""
 FILE, FOLDER, NOTHING = "a file", "a folder", "nothing there"
+PIPE = "a pipe"
 LOOP = "a link that leads back to itself"
 LOCKED = "no permission to read it"
 _SPECIAL = {
-    stat.S_IFIFO: "a pipe",
+    stat.S_IFIFO: PIPE,
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
@@ -31,7 +32,7 @@ _FIXES = {
     NOTHING: "Check the spelling, and that the path starts in the present folder or with /.",
     LOOP: "Remove the link, or make it lead to a file.",
     LOCKED: "Change its permissions, or copy it.",
-    "a pipe": "Write the data into a file first, and name that.",
+    PIPE: "Write the data into a file first, and name that.",
 }
 
 
@@ -88,6 +89,13 @@ def unreadable(
 ) -> KanervaError:
     """The error for something that cannot be read, for the reason that `what_is_at` gave."""
     return KanervaError(str(path), expected=expected, got=words, fix=fix_for(words))
+
+
+def check_plain_file(argument: str, path: Path, *, expected: str) -> None:
+    """Refuse pipes and devices, which would be waited for or read without end."""
+    found = what_is_at(path)
+    if found in _SPECIAL.values():
+        raise KanervaError(argument, expected=expected, got=f"'{path}', {found}", fix=_FIXES[PIPE])
 
 
 def absolute(path: Path) -> Path:

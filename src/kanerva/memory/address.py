@@ -22,7 +22,9 @@ from kanerva.memory.tensor_checks import (
 from kanerva.memory.value_checks import (
     check_finite,
     check_no_overflow,
+    check_result,
     checked_noise_var,
+    infinite_if_overflown,
 )
 
 
@@ -70,6 +72,7 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
         fix="Divide the codes by a number before writing them, so that |R| stays below 1e150.",
     )
     solution = linalg.solve(system, R @ linalg.to_float64(codes).mT, name="R R' + noise")
+    check_result(solution, of="codes, memory")
     return solution.mT.to(memory.dtype)
 
 
@@ -118,4 +121,5 @@ def energy(
         linalg.to_float64(codes), linalg.to_float64(weights), memory._mean
     )
     own = linalg.to_float64(weights).square().sum(-1)
-    return (0.5 * (error.square().sum(-1) / noise + own)).to(memory.dtype)
+    value = 0.5 * (error.square().sum(-1) / noise + own)
+    return infinite_if_overflown(value).to(memory.dtype)

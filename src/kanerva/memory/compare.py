@@ -16,6 +16,7 @@ from kanerva.memory.tensor_checks import (
     check_same_dtype_and_device,
     check_size,
 )
+from kanerva.memory.value_checks import infinite_if_overflown
 
 FILL_TOLERANCE = 1e-3
 """How far below zero `fill` may be. Rounding of a float32 covariance can make it slightly negative;
@@ -53,7 +54,7 @@ def memory_kl(posterior: MemoryState, prior: MemoryState) -> Tensor:
     if posterior.per_column or prior.per_column:
         return memory_kl(posterior._split_columns(), prior._split_columns()).sum(-1)
     nats = matrix_normal.kl(posterior._mean, cov_factor(posterior), prior._mean, cov_factor(prior))
-    return nats.to(posterior.dtype)
+    return infinite_if_overflown(nats).to(posterior.dtype)
 
 
 def fill(posterior: MemoryState, prior: MemoryState) -> Tensor:

@@ -27,6 +27,7 @@ from kanerva.memory.tensor_checks import (
     check_size,
     checked_device,
 )
+from kanerva.memory.value_checks import check_result
 from kanerva.memory.write import (
     SufficientStatistics,
     posterior_from_statistics,
@@ -276,21 +277,23 @@ class Evidence:
 
         """
         check_memory("prior", prior)
-        K, C = prior.num_rows, prior.code_size
-        fix = "Make the evidence of weights and codes that fit this memory, or pass another prior."
-        check_size("evidence", self.gram, -1, K, "the memory's rows K", fix=fix)
-        check_size("evidence", self.cross, -1, C, "the memory's code size C", fix=fix)
+        fix = "Make evidence of weights and codes that fit this memory, or pass another prior."
+        check_size("evidence", self.gram, -1, prior.num_rows, "the memory's rows K", fix=fix)
+        check_size("evidence", self.cross, -1, prior.code_size, "the memory's C", fix=fix)
         evidence = broadcast_batches(gram=self.gram.shape[:-2], cross=self.cross.shape[:-2])
         batch = broadcast_batches(memory=prior.batch_shape, evidence=evidence)
         check_same_device(memory=prior, evidence=self.gram)
         check_gradients(memory=prior._tensors, evidence=[self.gram, self.cross])
         gram, cross = linalg.to_float64(self.gram), linalg.to_float64(self.cross)
         if prior.per_column:
-            columns = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
-            return posterior_from_statistics(prior._split_columns(), columns)._join_columns()
-        if self.count == 0:
+            parts = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
+            posterior = posterior_from_statistics(prior._split_columns(), parts)._join_columns()
+        elif self.count:
+            posterior = posterior_from_statistics(prior, SufficientStatistics(gram, cross))
+        else:
             return prior._expand_batch(batch)
-        return posterior_from_statistics(prior, SufficientStatistics(gram, cross))
+        check_result(*posterior._tensors, of="evidence, prior")
+        return posterior
 
     def __repr__(self) -> str:
         sizes = f"count={self.count}, num_rows={self.num_rows}, code_size={self.code_size}"

@@ -23,9 +23,7 @@ from kanerva.memory.tensor_checks import (
     check_same_dtype_and_device,
     check_size,
 )
-from kanerva.memory.value_checks import (
-    check_finite,
-)
+from kanerva.memory.value_checks import check_finite, check_result, infinite_if_overflown
 from kanerva.memory.write import innovation, solve_statistics, sufficient_statistics
 
 
@@ -71,6 +69,7 @@ def sample_memory(
         columns = noise.mT.unsqueeze(-1)
         return sample_memory(memory._split_columns(), noise=columns).squeeze(-1).mT
     sample = matrix_normal.sample(memory._mean, cov_factor(memory), linalg.to_float64(noise))
+    check_result(sample, of="noise, memory")
     return sample.to(memory.dtype)
 
 
@@ -141,7 +140,7 @@ def log_prob(memory: MemoryState, matrix: Tensor) -> Tensor:
     if memory.per_column:
         return log_prob(memory._split_columns(), matrix.mT.unsqueeze(-1)).sum(-1)
     value = matrix_normal.log_prob(linalg.to_float64(matrix), memory._mean, cov_factor(memory))
-    return value.to(memory.dtype)
+    return infinite_if_overflown(value, -1).to(memory.dtype)
 
 
 def log_evidence(
@@ -189,8 +188,8 @@ def log_evidence(
     check_episode_fits(prior, episode)
     if per_column:
         columns = _log_evidence(prior._split_columns(), episode.split_columns())
-        return columns.sum(-1).to(prior.dtype)
-    return _log_evidence(prior, episode).to(prior.dtype)
+        return infinite_if_overflown(columns, -1).sum(-1).to(prior.dtype)
+    return infinite_if_overflown(_log_evidence(prior, episode), -1).to(prior.dtype)
 
 
 def _log_evidence(state: MemoryState, episode: Episode) -> Tensor:

@@ -20,6 +20,7 @@ from kanerva.memory.tensor_checks import (
 from kanerva.memory.value_checks import (
     check_finite,
     check_positive,
+    check_result,
     checked_noise_var,
 )
 
@@ -157,6 +158,7 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
         var = _recall_var(memory._split_columns(), weights.unsqueeze(-3)).mT
     else:
         var = _recall_var(memory, weights)
+    check_result(var, of="weights, memory")
     return Prediction(_recall(memory, weights), (var + noise).to(memory.dtype))
 
 
@@ -167,7 +169,9 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     few = weights.shape[-2] <= BLOCK_SIZE
     plain = needs_grad or linalg.is_transforming()
     if few or plain or weights.dtype == linalg.WORKING_DTYPE:
-        return (linalg.to_float64(weights) @ R).to(state.dtype)
+        codes = linalg.to_float64(weights) @ R
+        check_result(codes, of="weights, memory")
+        return codes.to(state.dtype)
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     shape = (*batch, weights.shape[-2], state.code_size)
     recalled = torch.empty(shape, dtype=state.dtype, device=state.device)

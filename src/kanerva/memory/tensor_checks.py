@@ -33,35 +33,7 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             got=type(value).__name__,
             fix=f"Pass a torch.Tensor; {converted} makes one of lists and arrays.",
         )
-    if value.is_meta:
-        raise KanervaError(
-            argument,
-            expected="a tensor that holds numbers",
-            got="a meta tensor",
-            fix="A meta tensor has a shape but no values: create it on 'cpu' or 'cuda'.",
-        )
-    if value.is_nested:
-        raise KanervaError(
-            argument,
-            expected="a tensor with one shape",
-            got="a nested tensor",
-            fix=f"Pad with zeros: {argument}.to_padded_tensor(0.0). An item whose weights are zero "
-            "does not change a memory.",
-        )
-    if type(value).__name__ in NOT_PLAIN and not torch.compiler.is_compiling():
-        raise KanervaError(
-            argument,
-            expected="a plain tensor",
-            got=f"a {type(value).__name__}",
-            fix="Pass a tensor whose numbers are all there and all meant.",
-        )
-    if value.layout is not torch.strided:
-        raise KanervaError(
-            argument,
-            expected="a dense tensor",
-            got=f"layout {value.layout}",
-            fix=f"Pass {argument}.to_dense().",
-        )
+    check_plain_tensor(argument, value)
     if value.dtype not in FLOAT_DTYPES:
         raise KanervaError(
             argument,
@@ -76,6 +48,39 @@ def check_float_tensor(argument: str, value: object, shape: str, *, min_dims: in
             got=str(tuple(value.shape)),
             fix=f"Add what is missing: {argument}[None] adds a dimension in front "
             f"(one item), {argument}[..., None] one at the end.",
+        )
+
+
+def check_plain_tensor(argument: str, value: Tensor) -> None:
+    """Check for a dense tensor whose numbers are all there and all meant."""
+    if value.is_nested:
+        raise KanervaError(
+            argument,
+            expected="a tensor with one shape",
+            got="a nested tensor",
+            fix=f"Pad with zeros: {argument}.to_padded_tensor(0.0). An item whose weights are zero "
+            "does not change a memory, and images can be written one by one.",
+        )
+    if value.is_meta:
+        raise KanervaError(
+            argument,
+            expected="a tensor that holds numbers",
+            got="a meta tensor",
+            fix="A meta tensor has a shape but no values: create it on 'cpu' or 'cuda'.",
+        )
+    if type(value).__name__ in NOT_PLAIN and not torch.compiler.is_compiling():
+        raise KanervaError(
+            argument,
+            expected="a plain tensor",
+            got=f"a {type(value).__name__}",
+            fix="Pass a tensor whose numbers are all there and all meant.",
+        )
+    if value.layout is not torch.strided:
+        raise KanervaError(
+            argument,
+            expected="a dense tensor",
+            got=f"layout {value.layout}",
+            fix=f"Pass {argument}.to_dense().",
         )
 
 

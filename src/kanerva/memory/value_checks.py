@@ -53,6 +53,26 @@ def check_no_overflow(argument: str, product: Tensor, *, expected: str, fix: str
         raise KanervaError(argument, expected=expected, got="numbers too large for that", fix=fix)
 
 
+def check_result(*tensors: Tensor, of: str) -> None:
+    """Check that what was computed from finite numbers, named in `of`, is finite, too."""
+    for tensor in tensors:
+        check_no_overflow(
+            of,
+            tensor,
+            expected="numbers whose products are finite in float64",
+            fix="Divide the codes, the weights or the covariance by a number first, so that all "
+            "of them stay far below 1e150.",
+        )
+
+
+def infinite_if_overflown(value: Tensor, sign: float = 1.0) -> Tensor:
+    """The value with an infinity in place of NaN, which finite numbers give only by overflow."""
+    infinity = math.copysign(math.inf, sign)
+    if is_capturing_graph(value):
+        return value
+    return value.nan_to_num(nan=infinity, posinf=math.inf, neginf=-math.inf)
+
+
 def check_fits_dtype(argument: str, tensor: Tensor, dtype: torch.dtype) -> None:
     """Check that no number becomes infinite in another dtype."""
     if tensor.numel() == 0:

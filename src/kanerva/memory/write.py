@@ -13,6 +13,7 @@ from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import broadcast_batches, check_flag
+from kanerva.memory.value_checks import check_result
 
 
 def condition(
@@ -89,8 +90,12 @@ def condition(
             fix="Pass 1 to write one item at a time, or None to write the whole episode at once.",
         )
     if per_column:
-        return write_episode(prior._split_columns(), episode.split_columns(), chunk)._join_columns()
-    return write_episode(prior, episode, chunk)
+        columns = write_episode(prior._split_columns(), episode.split_columns(), chunk)
+        posterior = columns._join_columns()
+    else:
+        posterior = write_episode(prior, episode, chunk)
+    check_result(*posterior._tensors, of="weights, codes, prior")
+    return posterior
 
 
 def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> MemoryState:

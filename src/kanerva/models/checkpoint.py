@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, overload
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_device
+from kanerva.checks import check_device, check_path
 from kanerva.errors import KanervaError
 from kanerva.models.build import build_model
 from kanerva.models.config import AnyModelConfig, config_from_dict, config_to_dict
@@ -145,7 +145,7 @@ def find_checkpoint(name: str | Path) -> Path:
             got=repr(name)[:80],
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
-    path = Path(name)
+    path = check_path("checkpoint", name, what="a checkpoint file or a run folder")
     if str(name) in SHIPPED and not os.path.exists(path):
         return SHIPPED_FOLDER / f"{name}.safetensors"
     if os.path.isdir(path):

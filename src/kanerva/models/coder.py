@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from kanerva.checks import MOST_BYTES, check_integer
 from kanerva.errors import KanervaError
+from kanerva.memory.tensor_checks import check_plain_tensor
 from kanerva.models.config import CoderConfig
 from kanerva.models.likelihood import make_likelihood
 from kanerva.models.nets import Decoder, Encoder
@@ -103,6 +104,11 @@ class Coder(nn.Module):
                 fix="Resize the images, and keep the dimension of items: images[None] for one.",
             )
 
+    def check_image(self, argument: str, image: Tensor) -> None:
+        """The same for one image (..., channels, H, W)."""
+        check_is_tensor(argument, image)
+        self.check_images(argument, image[None])
+
     def check_images(self, argument: str, images: Tensor) -> None:
         """Refuse what is not a tensor (..., T, channels, H, W) of pixels between 0 and 1."""
         check_is_tensor(argument, images)
@@ -137,7 +143,7 @@ class Coder(nn.Module):
 
 
 def check_is_tensor(argument: str, value: object) -> None:
-    """Refuse arrays, lists and what else is not a tensor."""
+    """Refuse arrays and lists, and tensors that are sparse, nested or without numbers."""
     if not isinstance(value, Tensor):
         raise KanervaError(
             argument,
@@ -145,3 +151,4 @@ def check_is_tensor(argument: str, value: object) -> None:
             got=type(value).__name__,
             fix="torch.from_numpy(array).float() makes one from an array.",
         )
+    check_plain_tensor(argument, value)

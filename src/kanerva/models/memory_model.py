@@ -258,10 +258,10 @@ class MemoryModel(Model, Generic[State]):
         """
         check_integer("steps", steps, at_least=2, fix="The two ends are two of the steps.")
         for argument, image in (("start", start), ("end", end)):
-            self.coder.check_images(argument, image[None] if isinstance(image, Tensor) else image)
+            self.coder.check_image(argument, image)
         check_same_shape(start, end)
         ends = torch.stack([start, end], dim=-4)
-        self.memory_module.check_fits(memory, ends.shape[:-4])
+        self.memory_module.check_fits(memory, start.shape[:-3])
         return read_along_line(self.coder, self.access, ends, memory, steps=steps)
 
     # -- the bound -------------------------------------------------------------------------------

@@ -17,6 +17,13 @@ def check_bits(
             got=type(value).__name__,
             fix=f"Pass torch.as_tensor({argument}).",
         )
+    if value.is_nested:
+        raise KanervaError(
+            argument,
+            expected="a tensor with one shape",
+            got="a nested tensor",
+            fix=f"Pad it: {argument}.to_padded_tensor(0.0).",
+        )
     if value.layout is not torch.strided or value.is_quantized:
         raise KanervaError(
             argument,

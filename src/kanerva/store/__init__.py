@@ -5,12 +5,19 @@ from kanerva.store.memory_store import MemoryStore
 from kanerva.store.opening import open_store
 from kanerva.store.plan import VectorPlan, plan_vectors
 from kanerva.store.processes import reduce_evidence, write_together
-from kanerva.store.records import Attribution, MemoryInfo, Receipt, Written
+from kanerva.store.records import (
+    Attribution,
+    MemoryInfo,
+    PartlyWrittenError,
+    Receipt,
+    Written,
+)
 
 __all__ = [
     "Attribution",
     "MemoryInfo",
     "MemoryStore",
+    "PartlyWrittenError",
     "Reading",
     "Receipt",
     "VectorPlan",

@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from kanerva.store.database import damaged
+from kanerva.store.database_files import damaged
 from kanerva.store.exact_sums import ExactSums, Grid
 from kanerva.store.item_rows import COLUMNS, RowFormat, Rows
 

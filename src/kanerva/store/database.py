@@ -9,39 +9,13 @@ apart, and the operating system releases it when a process ends, even by `kill -
 
 import contextlib
 import os
-import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kanerva.errors import KanervaError
-from kanerva.tensor_file import DamagedFileError
-
-SCHEMA = 1
-"""The version of the tables."""
-PAGE_SIZE = 8192
-"""Bytes of a page: three items of 384 numbers fit into one, where half of 4,096 would be lost."""
-TABLES = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE items (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, time REAL NOT NULL, label TEXT,
-    payload BLOB, block INTEGER NOT NULL, epoch INTEGER NOT NULL, weights BLOB NOT NULL,
-    codes BLOB NOT NULL, checksum BLOB NOT NULL
-);
-CREATE INDEX items_of_block ON items (block, number);
-CREATE TABLE sums (
-    block INTEGER NOT NULL, epoch INTEGER NOT NULL, digest BLOB NOT NULL, contents BLOB NOT NULL,
-    PRIMARY KEY (block, epoch)
-);
-CREATE TABLE blocks (
-    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, summed_up_to INTEGER NOT NULL
-);
-CREATE TABLE receipts (number INTEGER PRIMARY KEY AUTOINCREMENT, contents TEXT NOT NULL);
-CREATE TABLE deleted (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL, time REAL NOT NULL
-);
-"""
+from kanerva.store.database_files import connect, damaged, files_of, in_our_words, missing
 
 
 class Database:
@@ -51,19 +25,24 @@ class Database:
         self.path = path
         self.timeout = timeout
         self.lock = threading.RLock()
-        self._process = 0
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        _DATABASES.add(self)
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """An open connection of this process: one from before a fork must not be used."""
-        if self._connection is None or self._process != os.getpid():
+        """The open connection of this process."""
+        if self._connection is None:
             if not self.path.is_file():
-                raise _missing(self.path)
+                raise missing(self.path)
             with self.errors():
-                self._connection = _connect(self.path, self.timeout)
-            self._process = os.getpid()
+                self._connection = connect(self.path, self.timeout)
+            self._file = _identity(self.path)
         return self._connection
+
+    def is_current(self) -> bool:
+        """Whether the file that is open is the one at the path: not deleted, not replaced."""
+        return self._connection is None or _identity(self.path) == self._file
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -113,6 +92,10 @@ class Database:
         if found != "ok":
             raise damaged(self.path, found)
 
+    def is_same_file(self, other: "Database") -> bool:
+        """Whether both are one file, also if it has several names."""
+        return self.path == other.path or _identity(self.path) == _identity(other.path)
+
     def size(self) -> int:
         """Bytes of all files of this memory."""
         return sum(os.path.getsize(file) for file in files_of(self.path) if os.path.exists(file))
@@ -120,7 +103,7 @@ class Database:
     def close(self) -> None:
         """Close the connection; the last one empties the write-ahead log."""
         with self.lock:
-            if self._connection is not None and self._process == os.getpid():
+            if self._connection is not None:
                 self._connection.close()
             self._connection = None
 
@@ -130,124 +113,60 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise _in_our_words(self.path, error, self.timeout) from None
+            raise in_our_words(self.path, error, self.timeout) from None
 
 
-def files_of(path: Path) -> list[Path]:
-    """All files in which SQLite keeps a memory."""
-    return [path, Path(f"{path}-wal"), Path(f"{path}-shm")]
-
-
-def make_database(path: Path, facts: dict[str, str]) -> None:
-    """Make the file of a new memory, whole or not at all."""
-    temporary = path.with_name(f".new-{secrets.token_hex(4)}")
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Two numbers that tell files apart; None if there is nothing at the path."""
     try:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = _connect(temporary, 5)
-            try:
-                connection.executescript(f"BEGIN; {TABLES}")
-                connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
-                connection.execute("COMMIT")
-            finally:
-                connection.close()
-            os.link(temporary, path)  # fails if another process was faster
-        except FileExistsError:
-            if path.parent.is_dir():
-                raise taken(path) from None
-            raise _no_folder(path.parent, "a file where a folder should be") from None
-        except OSError as error:
-            raise _no_folder(path.parent, (error.strerror or str(error)).lower()) from None
-        except sqlite3.Error as error:
-            raise _in_our_words(path, error, 5) from None
-        with contextlib.suppress(OSError):
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    finally:
-        for file in files_of(temporary):
-            with contextlib.suppress(OSError):
-                file.unlink()
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
-def _connect(path: Path, timeout: float) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=timeout, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # of a new file
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA secure_delete=ON")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+_DATABASES: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_FORKING = threading.Lock()
+_HELD: list[Database] = []
+_ABANDONED: list[sqlite3.Connection] = []
+"""Connections that were in the middle of something; closing them would disturb the parent."""
 
 
-def _in_our_words(path: Path, error: sqlite3.Error, timeout: float) -> KanervaError:
-    text = str(error)
-    if "locked" in text:
-        return KanervaError(
-            "memory",
-            expected="one writer at a time",
-            got=f"'{path}', which another process has been writing for {timeout:g} seconds",
-            fix="Try again when it is done, or wait longer: kanerva.open(path, timeout=60).",
-        )
-    if "full" in text or "I/O" in text:
-        return KanervaError(
-            "memory",
-            expected="space on the disk",
-            got=f"'{path}': {text}",
-            fix="Free some space and try again. The memory is as it was before.",
-        )
-    if "readonly" in text or "unable to open" in text:
-        return KanervaError(
-            "memory",
-            expected="a file that can be read and written",
-            got=f"'{path}': {text}",
-            fix="Change its permissions and those of its folder, or copy it.",
-        )
-    return damaged(path, text)
+def _before_fork() -> None:
+    """Wait until no thread is in a transaction, in the order in which merging takes the locks."""
+    _FORKING.acquire()
+    _HELD[:] = in_order(_DATABASES)
+    for database in _HELD:
+        database.lock.acquire()
 
 
-def damaged(path: Path, what: str) -> DamagedFileError:
-    """The error for a file that was cut short or changed."""
-    return DamagedFileError(
-        "memory",
-        expected="the file of a memory as kanerva wrote it",
-        got=f"'{path}': {what}",
-        fix="It was cut short or changed: take a copy, or merge an export into a new memory.",
-    )
+def _after_fork() -> None:
+    while _HELD:
+        _HELD.pop().lock.release()
+    _FORKING.release()
 
 
-def taken(path: Path) -> KanervaError:
-    """The error for a name that is in use."""
-    return KanervaError(
-        "name",
-        expected="a name that no memory has yet",
-        got=f"{path.stem!r}, which is there",
-        fix="Choose another name, or write to the memory that is there.",
-    )
+def _after_fork_in_child() -> None:
+    """Close what the parent had opened: a child has none of its locks on the file.
+
+    SQLite would believe that it has them, and the parent could then remove the write-ahead log to
+    which the child writes. Only after all are closed does a new connection take locks of its own.
+    """
+    for database in _HELD:
+        connection, database._connection = database._connection, None
+        if connection is not None and connection.in_transaction:
+            _ABANDONED.append(connection)
+        elif connection is not None:
+            connection.close()
+    _after_fork()
 
 
-def _missing(path: Path) -> KanervaError:
-    folder = path.parent
-    there = sorted(file.stem for file in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
-    return KanervaError(
-        "name",
-        expected="a memory of this store",
-        got=f"{path.stem!r}, which is not in '{folder}'",
-        fix=f"It has {', '.join(there)}." if there else "Create it first: store.create(name, ...).",
-    )
+def in_order(databases: Iterable[Database]) -> list[Database]:
+    """Databases in the order in which a thread takes their locks; all threads use the same."""
+    return sorted(set(databases), key=lambda database: (str(database.path), id(database)))
 
 
-def _no_folder(folder: Path, what: str) -> KanervaError:
-    return KanervaError(
-        "path",
-        expected="a folder that can be written",
-        got=f"'{folder}': {what}",
-        fix="Name another folder.",
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )

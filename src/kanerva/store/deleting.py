@@ -2,8 +2,9 @@
 
 import sqlite3
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 
 from kanerva.errors import KanervaError
@@ -11,9 +12,10 @@ from kanerva.memory.statistics import check_remainder, largest_entries
 from kanerva.store.block_sums import SumsOfBlock
 from kanerva.store.item_coder import Items
 from kanerva.store.item_rows import Facts, Rows
+from kanerva.store.memory_config import checked_time
 from kanerva.store.records import Receipt
 from kanerva.store.stored_memory import StoredMemory
-from kanerva.store.writing import rounded_rows
+from kanerva.store.writing import is_text, rounded_rows
 
 
 def forget_ids(memory: StoredMemory, ids: Sequence[str], *, verify: bool, purge: bool) -> Receipt:
@@ -55,9 +57,16 @@ def forget_items(
             got="none",
             fix="Pass time=..., the time of that write.",
         )
+    if memory.config.half_life is None and time is not None:
+        raise KanervaError(
+            "time",
+            expected="a memory that fades, in which the time of a write counts",
+            got=f"'{memory.name}', which does not fade",
+            fix="Leave the time out.",
+        )
     encoded = memory.coder.encode(items, values)
     facts = [Facts(None, now, None, None)] * len(encoded.blocks)
-    rows = rounded_rows(memory, encoded, facts, now if time is None else time)
+    rows = rounded_rows(memory, encoded, facts, checked_time(time, now))
     with memory.writing() as connection:
         before = memory.state(connection)
         _check_possible(memory, connection, rows)
@@ -127,9 +136,15 @@ def _checked_ids(memory: StoredMemory, ids: Sequence[str]) -> list[str]:
             got="ids",
             fix="Present the items again: store.forget(name, items=...).",
         )
+    if not isinstance(ids, Iterable) or isinstance(ids, bytes | dict | torch.Tensor):
+        raise KanervaError(
+            "ids", expected="a list of ids", got=type(ids).__name__, fix="Pass what write returned."
+        )
+    if isinstance(ids, np.ndarray):
+        ids = ids.reshape(-1).tolist()
     chosen = [ids] if isinstance(ids, str) else list(ids)
     for one in chosen:
-        if not isinstance(one, str):
+        if not isinstance(one, str) or not is_text(one):
             raise KanervaError(
                 "ids", expected="text", got=repr(one)[:80], fix="Pass what write returned."
             )
@@ -149,14 +164,22 @@ def _check_possible(memory: StoredMemory, connection: sqlite3.Connection, rows: 
         rest.add(rows.items.select(which), memory.config.grid, sign=-1)
         before, after = (one.to_float(memory.config.grid) for one in (sums, rest))
         history = largest_entries(*_tensors(before))
-        check_remainder(*_tensors(after), rest.count, history)
+        try:
+            check_remainder(*_tensors(after), rest.count, history)
+        except KanervaError as error:
+            raise _never_written(f"others: they would leave {error.got}") from None
         if rest.count == 0 and not rest.is_zero():
-            raise KanervaError(
-                "items",
-                expected="exactly the items that were written",
-                got="others, which differ a little",
-                fix="Compute them on the machine, and with the library, that wrote them.",
-            )
+            raise _never_written("others, which differ a little")
+
+
+def _never_written(got: str) -> KanervaError:
+    return KanervaError(
+        "items",
+        expected="exactly the items that were written",
+        got=got,
+        fix="Nothing was deleted. Present them as they were written; computed items may differ on "
+        "another machine or with another version of a library.",
+    )
 
 
 def _tensors(statistics: tuple) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -48,6 +48,11 @@ class Grid:
         """How many whole numbers hold one entry of a sum."""
         return 1 if self.weight_bits + self.code_bits <= 46 else 2
 
+    @property
+    def largest_code(self) -> float:
+        """The largest entry of a code that can be written at any time, also if it fades."""
+        return math.ldexp(1, self.code_exponent + self.code_bits - 1) / 1.5
+
     def rounded(self, weights: Floats, codes: Floats) -> "RoundedItems":
         """Weights (T, K) and codes (T, C) as multiples of the steps."""
         return RoundedItems(

@@ -17,6 +17,7 @@ from kanerva.models.checkpoint import load_with_card
 from kanerva.models.config import config_to_dict
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.reading import ReadResult
+from kanerva.store.arrays import to_float_tensor
 from kanerva.store.exact_sums import Grid
 from kanerva.store.item_coder import Answer, Block, EncodedItems, ItemCoder, Items
 
@@ -42,15 +43,23 @@ class ImageCoder(ItemCoder):
     def describe(self) -> dict[str, object]:
         return {"model": self.reference, "image_shape": list(self.model.config.image_shape)}
 
-    def encode(self, items: Items, values: Items | None) -> EncodedItems:
+    def check(self, items: Items, values: Items | None, *, first: int = 0) -> None:
+        self._checked(items, values)
+
+    def _checked(self, items: Items, values: Items | None) -> Tensor:
         if values is not None:
             raise KanervaError(
                 "values",
                 expected="none: this memory stores images by themselves",
-                got=f"{len(values)} values",
+                got="some",
                 fix="Leave values out, or create a memory of vectors for them.",
             )
         images = _checked_images(items, "images").to(self.model.device)
+        self.model.coder.check_images("images", images)
+        return images
+
+    def encode(self, items: Items, values: Items | None, *, first: int = 0) -> EncodedItems:
+        images = self._checked(items, values)
         weights, codes, code_var = self.model.address_images(images)
         episode = checked_episode(weights, codes, self.noise_var, code_var).to_float64()
         # An item with more noise counts less: the same as smaller weights and a smaller code.
@@ -105,13 +114,12 @@ def model_fingerprint(model: KanervaMachine) -> str:
 
 def _checked_images(images: Items, argument: str) -> Tensor:
     """A tensor; the model checks its shape and numbers."""
-    tensor = torch.from_numpy(images) if isinstance(images, np.ndarray) else images
-    if not isinstance(tensor, Tensor) or tensor.dim() != 4:
-        shape = getattr(tensor, "shape", None)
+    tensor = to_float_tensor(argument, images)
+    if tensor.dim() != 4:
         raise KanervaError(
             argument,
             expected="images (T, channels, H, W)",
-            got=type(images).__name__ if shape is None else f"shape {tuple(shape)}",
+            got=f"shape {tuple(tensor.shape)}",
             fix="One image is image[None]; kanerva.read_images reads files.",
         )
-    return tensor.float()
+    return tensor

@@ -30,15 +30,28 @@ class EncodedItems(NamedTuple):
     """(T, C)."""
 
 
+class Age(NamedTuple):
+    """The items of one half-life in a block."""
+
+    left: float
+    """What is left of their evidence; 1 without fading."""
+    count: int
+    """How many they are."""
+
+
 class Block(NamedTuple):
     """One block of a memory, ready to be read."""
 
     memory: MemoryState
     """The posterior, in float64."""
-    count: float
-    """Items in it; fading ones count less."""
+    ages: tuple[Age, ...]
+    """What is in it; nothing if it is empty or has faded away."""
     mean_square: float
     """Mean of the squared entries of its codes."""
+    rows_used: float
+    """tr(U W' W / s2): how many of its rows the items use."""
+    squared_gram: Floats | None
+    """sum f^2 w w' with what is left, f, of each item, (K, K); None without fading: W' W."""
 
 
 class Answer(NamedTuple):
@@ -114,8 +127,16 @@ class ItemCoder(ABC):
         """All that is needed to make this coder again, as JSON."""
 
     @abstractmethod
-    def encode(self, items: Items, values: Items | None) -> EncodedItems:
-        """Weights, codes and blocks of checked items."""
+    def check(self, items: Items, values: Items | None, *, first: int = 0) -> None:
+        """Refuse what `encode` would refuse; `first` is the number of the first item."""
+
+    @abstractmethod
+    def encode(self, items: Items, values: Items | None, *, first: int = 0) -> EncodedItems:
+        """Weights, codes and blocks of items, which are checked."""
+
+    def without_values(self, items: Items) -> EncodedItems:
+        """The same without the values that belong to keys."""
+        return self.encode(items, None)
 
     @abstractmethod
     def read(

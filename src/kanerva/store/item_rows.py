@@ -115,12 +115,7 @@ class RowFormat(NamedTuple):
             )
         except sqlite3.IntegrityError:
             refused = rows.facts[connection.total_changes - before]
-            raise KanervaError(
-                "ids",
-                expected="ids that are not in the memory yet",
-                got=repr(refused.id),
-                fix="Choose another id, or forget that item first.",
-            ) from None
+            raise taken_id(refused.id) from None
 
     def read(self, found: Sequence[tuple]) -> Rows | None:
         """Rows from what SQLite returned for COLUMNS and checksum; None if they are damaged."""
@@ -140,6 +135,16 @@ class RowFormat(NamedTuple):
             np.array([row[5] for row in found], np.int64),
             items,
         )
+
+
+def taken_id(id: str | None) -> KanervaError:
+    """The error for an id that is in use."""
+    return KanervaError(
+        "ids",
+        expected="ids that are not in the memory yet, each once",
+        got=repr(id),
+        fix="Choose another id, or forget that item first.",
+    )
 
 
 def _checksum(row: tuple) -> bytes:

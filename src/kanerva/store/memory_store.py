@@ -11,7 +11,7 @@ from kanerva.checks import check_bool, check_integer, check_number
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 from kanerva.store.attribution import attributions
-from kanerva.store.batches import ItemSource, batches_of, total_of
+from kanerva.store.batches import Batches, ItemSource
 from kanerva.store.deleting import forget_ids, forget_items
 from kanerva.store.item_coder import Items, Reading, reading_of
 from kanerva.store.item_rows import Payload
@@ -19,7 +19,7 @@ from kanerva.store.memory_config import checked_time
 from kanerva.store.merging import merge_into, open_sources
 from kanerva.store.records import Attribution, Receipt, Written
 from kanerva.store.store_folder import StoreFolder
-from kanerva.store.writing import ItemFacts, novelty_of, write_batch
+from kanerva.store.writing import ItemFacts, novelty_of, write_all
 
 
 class MemoryStore(StoreFolder):
@@ -103,29 +103,22 @@ class MemoryStore(StoreFolder):
 
         Raises:
             KanervaError: an argument is wrong, another process is writing, or the disk is full. The
-                batch is then not written at all.
+                batch is then not written at all. Arrays, tensors and files are checked before
+                anything is written. If batches before it were written, as those of an iterator, it
+                is a `PartlyWrittenError`, which says how many.
 
         """
         memory = self._memory(name)
         if skip_below is not None:
             check_number("skip_below", skip_below, at_least=0, fix="Pass nats, as novelty returns.")
-        facts = ItemFacts(memory, ids, labels, payloads)
+        check_bool("show_progress", show_progress, fix="Pass True or False.")
+        batches = Batches(items, values)
+        facts = ItemFacts(memory, batches.total, ids=ids, labels=labels, payloads=payloads)
         now = checked_time(time, clock.time())
-        all_ids: list[str] = []
-        num_items, num_written, skipped = 0, 0, []
-        total = total_of(items)
-        with progress_bar("writing", total=total, show=show_progress) as advance:
-            for batch in batches_of(items, values):
-                done = write_batch(
-                    memory, batch, facts, time=now, skip_below=skip_below, first=num_items
-                )
-                all_ids += done.ids
-                num_written += done.num_written
-                skipped += done.skipped
-                num_items += len(batch.items)
-                advance(len(batch.items))
-        facts.check_all_used()
-        return Written(all_ids, num_written, skipped)
+        with progress_bar("writing", total=batches.total, show=show_progress) as advance:
+            return write_all(
+                memory, batches, facts, time=now, skip_below=skip_below, advance=advance
+            )
 
     def read(
         self,
@@ -178,9 +171,7 @@ class MemoryStore(StoreFolder):
 
         """
         memory = self._memory(name)
-        zeros = memory.config.code_size - items.shape[-1] if items.ndim == 2 else 0
-        values = torch.zeros(len(items), zeros) if zeros > 0 else None
-        encoded = memory.coder.encode(items, values)
+        encoded = memory.coder.without_values(items)
         return torch.from_numpy(novelty_of(memory, encoded, now=checked_time(now, clock.time())))
 
     def attribute(
@@ -279,12 +270,4 @@ class MemoryStore(StoreFolder):
 
         """
         target = self._memory(name)
-        found = open_sources(sources, self._memory)
-        if any(source.name == target.name and source.is_memory(target) for source in found):
-            raise KanervaError(
-                "sources",
-                expected="other memories",
-                got=f"'{name}' itself",
-                fix="Leave it out.",
-            )
-        return merge_into(target, found)
+        return merge_into(target, open_sources(sources, self._memory))

@@ -1,12 +1,16 @@
 """Merging memories: their sums add, and so do their ledgers."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+from torch import Tensor
+
 from kanerva.errors import KanervaError
 from kanerva.store.block_sums import SumsOfBlock
+from kanerva.store.database import in_order
 from kanerva.store.item_rows import Rows
 from kanerva.store.memory_config import MemoryConfig, different
 from kanerva.store.snapshot import read_snapshot
@@ -20,7 +24,10 @@ class Source(Protocol):
     config: MemoryConfig
     has_ledger: bool
 
-    def is_memory(self, other: StoredMemory) -> bool: ...
+    @property
+    def memory(self) -> StoredMemory | None:
+        """None for an exported file."""
+        ...
 
     def held(self) -> contextlib.AbstractContextManager[object]:
         """See one state, whatever others write meanwhile."""
@@ -35,22 +42,19 @@ class _FromMemory:
     """Another memory."""
 
     def __init__(self, memory: StoredMemory) -> None:
-        self.name, self.config, self._memory = memory.name, memory.config, memory
+        self.name, self.config, self.memory = memory.name, memory.config, memory
         self.has_ledger = memory.config.ledger
 
-    def is_memory(self, other: StoredMemory) -> bool:
-        return self._memory is other
-
     def held(self) -> contextlib.AbstractContextManager[object]:
-        return self._memory.database.reading()
+        return self.memory.database.reading()
 
     def blocks(self) -> list[int]:
-        with self._memory.database.reading() as connection:
-            return self._memory.sums.numbers(connection)
+        with self.memory.database.reading() as connection:
+            return self.memory.sums.numbers(connection)
 
     def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]:
-        sums = self._memory.sums
-        with self._memory.database.reading() as connection:
+        sums = self.memory.sums
+        with self.memory.database.reading() as connection:
             rows = sums.rows(connection, "block = ?", block) if self.config.ledger else None
             return sums.load(connection, block), rows
 
@@ -60,11 +64,8 @@ class _FromSnapshot:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self.has_ledger = False
+        self.has_ledger, self.memory = False, None
         self.config, self._blocks = read_snapshot(path)
-
-    def is_memory(self, other: StoredMemory) -> bool:
-        return False
 
     def held(self) -> contextlib.AbstractContextManager[object]:
         return contextlib.nullcontext()
@@ -80,6 +81,13 @@ def open_sources(
     names: Sequence[str | Path], open_memory: Callable[[str | Path], StoredMemory]
 ) -> list[Source]:
     """Memories of the store by name, and others or exported files by path."""
+    if not isinstance(names, Iterable) or isinstance(names, str | bytes | np.ndarray | Tensor):
+        raise KanervaError(
+            "sources",
+            expected="a list of memories",
+            got=f"{names!r}"[:80],
+            fix="Pass a list of names or paths: [name].",
+        )
     return [
         _FromSnapshot(Path(name)) if str(name).endswith(".safetensors")
         else _FromMemory(open_memory(name))
@@ -89,6 +97,15 @@ def open_sources(
 
 def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
     """Add sources to a memory in one transaction; returns its new state."""
+    memories = [source.memory for source in sources if source.memory is not None]
+    for memory in memories:
+        if memory.database.is_same_file(target.database):
+            raise KanervaError(
+                "sources",
+                expected="other memories than the one to merge into",
+                got=f"'{memory.database.path}', the memory itself",
+                fix="Leave it out.",
+            )
     for source in sources:
         if source.config.merges_with != target.config.merges_with:
             raise different(target.name, target.config, source.config, source.name)
@@ -100,6 +117,9 @@ def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
                 fix="Merge into a memory that was created with ledger=False.",
             )
     with contextlib.ExitStack() as stack:
+        # Two threads may merge the same memories into each other.
+        for database in in_order(one.database for one in (target, *memories)):
+            stack.enter_context(database.lock)
         for source in sources:
             stack.enter_context(source.held())
         connection = stack.enter_context(target.writing())

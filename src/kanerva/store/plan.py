@@ -12,14 +12,16 @@ from torch import Tensor
 
 from kanerva.checks import check_integer, check_number
 from kanerva.errors import KanervaError
+from kanerva.store.arrays import checked_vectors
 from kanerva.store.exact_sums import Grid
 from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
-from kanerva.store.vector_checks import checked_vectors
 
 ROWS_PER_BLOCK = 256
 """Time and size of a write grow with the rows of a block; 256 keep both small."""
 MAX_ROWS_PER_ITEM, MIN_ROWS_PER_ITEM = 64.0, 1 / 256
 MAX_PROBES = 16
+MAX_FEATURES = 2**26
+"""They are in memory while a store is open, and take fifty bytes each while they are made."""
 SCALE = 2.0
 """Scale of the random features; see the lab notes for what other scales do."""
 WEIGHT_BITS, CODE_BITS = 20, 26
@@ -91,6 +93,7 @@ class VectorPlan:
             True
 
         """
+        check_number("num_items", num_items, at_least=0, at_most=1e12, fix="Pass len(vectors).")
         similarity = cue_similarity(self.scale, self.cue_noise)
         ratio = num_items / (self.num_rows * self.num_blocks)
         return math.sqrt(expected_recall(ratio, self.noise_var).squared_error(similarity))
@@ -140,8 +143,8 @@ def plan_vectors(
             full; by default 0.5. Smaller errors need more rows.
         rows_per_item: rows for each item, in place of `error`.
         cue_noise: expected length of the noise on a cue, relative to the length of its vector.
-        largest: the largest entry of vectors and values; by default four times that of `sample`, or
-            32. Entries are rounded to 2^-25 of it.
+        largest: the largest entry of vectors, or of values; by default four times that of `sample`
+            for vectors, else 32. Entries are rounded to about 2^-24 of it.
         sample: some vectors (N, size), to learn their mean, their range and how much their entries
             depend on each other. Without it they should have mean 0.
         seed: seed of the random features.
@@ -184,10 +187,20 @@ def plan_vectors(
     total = max(1, math.floor(rows_per_item * num_items + 1e-9))
     num_blocks = max(1, round(total / ROWS_PER_BLOCK))
     num_rows = max(1, total // num_blocks)
+    numbers = size * (num_rows + num_blocks)
+    if numbers > MAX_FEATURES:
+        raise KanervaError(
+            "num_items",
+            expected=f"a memory with at most {MAX_FEATURES:,} numbers in its random features",
+            got=f"{numbers:,} for {num_blocks:,} blocks of vectors with {size:,} entries",
+            fix="Use fewer rows per item, or several memories.",
+        )
     centre, range_seen, effective = _learned_from(sample, size)
     if largest is None:
-        largest = range_seen
+        largest = 32.0 if value_size else range_seen
     check_number("largest", largest, above=1e-100, at_most=1e100, fix="32 is the default.")
+    if value_size:
+        largest = max(largest, 1.0)  # keys are stored with length 1
     return VectorPlan(
         num_items=num_items,
         size=size,
@@ -198,7 +211,8 @@ def plan_vectors(
         scale=SCALE,
         noise_var=best_noise_var(num_items / (num_rows * num_blocks), similarity),
         cue_noise=float(cue_noise),
-        code_exponent=math.ceil(math.log2(largest)) - (CODE_BITS - 1),
+        # Codes of a memory that fades grow by up to the root of 2 within a half-life.
+        code_exponent=math.ceil(math.log2(1.5 * largest)) - (CODE_BITS - 1),
         effective_size=effective,
         centre=centre,
         seed=seed,
@@ -228,15 +242,17 @@ def _rows_for(error: float, similarity: float) -> float:
 
 
 def _probes(num_blocks: int, cue_noise: float) -> int:
-    """Blocks to look at so that 99 of 100 cues find the one in which their vector is."""
+    """Blocks to look at so that 995 of 1,000 cues find the one in which their vector is."""
     if num_blocks == 1:
         return 1
     random = np.random.default_rng(0)
-    scores = random.standard_normal((500, num_blocks))
-    noisy = scores + cue_noise * random.standard_normal(scores.shape)
-    own = np.take_along_axis(noisy, scores.argmax(1)[:, None], 1)
-    ranks = np.sort((noisy > own).sum(1))
-    return int(min(ranks[int(0.99 * len(ranks))] + 1, num_blocks, MAX_PROBES))
+    ranks = np.empty(2000 if num_blocks < 10_000 else 400, np.int64)
+    for number in range(len(ranks)):
+        scores = random.standard_normal(num_blocks)
+        noisy = scores + cue_noise * random.standard_normal(num_blocks)
+        ranks[number] = (noisy > noisy[scores.argmax()]).sum()
+    ranks.sort()
+    return int(min(ranks[int(0.995 * len(ranks))] + 1, num_blocks, MAX_PROBES))
 
 
 def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, float, float]:
@@ -251,10 +267,18 @@ def _learned_from(sample: object, size: int) -> tuple[tuple[float, ...] | None, 
             got=f"{len(vectors)}",
             fix="Pass a few hundred vectors like those to be written.",
         )
-    centre = torch.from_numpy(vectors.mean(0)).float().double().numpy()
-    rest = vectors - centre
-    largest = 4 * max(float(np.abs(rest).max()), 1e-90)
-    singular = np.linalg.svd(rest, compute_uv=False) ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = torch.from_numpy(vectors.mean(0)).float().double().numpy()
+        rest = vectors - centre
+        largest = 4 * float(np.abs(rest).max())
+    if not 1e-90 <= largest <= 1e90:
+        raise KanervaError(
+            "sample",
+            expected="vectors that differ, of ordinary size",
+            got=f"differences of up to {largest / 4:.3g}",
+            fix="Pass vectors like those to be written, and scale them if they are very large.",
+        )
+    singular = np.linalg.svd(rest / largest, compute_uv=False) ** 2
     # The sum of squared eigenvalues of a sample's covariance is too large by (trace)^2 / N.
     concentration = (singular**2).sum() / singular.sum() ** 2 - 1 / len(rest)
     effective = min(float(size), 1 / max(concentration, 1 / size))

@@ -13,7 +13,7 @@ from torch import Tensor
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 from kanerva.memory import Evidence
-from kanerva.store.batches import ItemSource, batches_of, total_of
+from kanerva.store.batches import Batches, ItemSource
 from kanerva.store.block_sums import SumsOfBlock
 from kanerva.store.exact_sums import ExactSums, RoundedItems, carry
 from kanerva.store.item_rows import Facts, Rows, joined
@@ -48,6 +48,13 @@ def reduce_evidence(evidence: Evidence) -> Evidence:
         2
 
     """
+    if not isinstance(evidence, Evidence):
+        raise KanervaError(
+            "evidence",
+            expected="evidence",
+            got=type(evidence).__name__,
+            fix="Pass what Evidence.of or km.evidence returned.",
+        )
     if not dist.is_initialized():
         return evidence
     squares = evidence.squares
@@ -104,6 +111,13 @@ def write_together(
         8
 
     """
+    if not isinstance(store, MemoryStore):
+        raise KanervaError(
+            "store",
+            expected="a store",
+            got=type(store).__name__,
+            fix="Pass what kanerva.open(path) returned.",
+        )
     memory = store._memory(name)
     if memory.config.ledger:
         raise KanervaError(
@@ -116,9 +130,10 @@ def write_together(
     epoch = memory.config.epoch_of(when)
     blocks: dict[int, SumsOfBlock] = {}
     waiting: list[Rows] = []
-    with progress_bar("writing", total=total_of(items), show=show_progress) as advance:
-        for batch in batches_of(items, values):
-            encoded = memory.coder.encode(batch.items, batch.values)
+    batches = Batches(items, values)
+    with progress_bar("writing", total=batches.total, show=show_progress) as advance:
+        for batch in batches:
+            encoded = memory.coder.encode(batch.items, batch.values, first=batch.first)
             facts = [Facts(None, when, None, None)] * len(encoded.blocks)
             waiting.append(rounded_rows(memory, encoded, facts, when))
             if sum(map(len, waiting)) >= ROWS_AT_ONCE:

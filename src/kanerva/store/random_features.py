@@ -23,7 +23,7 @@ SUMMANDS = 12
 def normal_numbers(seed: int, purpose: str, shape: tuple[int, ...]) -> Floats:
     """Nearly normal numbers (sums of twelve uniform ones), the same bits on every machine."""
     raw = _random_bytes(seed, purpose, SUMMANDS * math.prod(shape))
-    total = raw.reshape(*shape, SUMMANDS).astype(np.int64).sum(-1)
+    total = raw.reshape(*shape, SUMMANDS).sum(-1, dtype=np.int64)
     return total / 2.0**32 - SUMMANDS / 2
 
 
@@ -95,9 +95,3 @@ class RandomFeatures:
         best = np.argpartition(-scores, num_probes - 1, axis=1)[:, :num_probes]
         order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1, kind="stable")
         return np.take_along_axis(best, order, 1)
-
-
-def unit_length(vectors: Floats) -> Floats:
-    """Vectors divided by their length; a vector of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from kanerva.errors import KanervaError
+
 
 class Written(NamedTuple):
     """What a write did. See `MemoryStore.write`.
@@ -23,6 +25,58 @@ class Written(NamedTuple):
     """How many items were written."""
     skipped: list[int]
     """Positions of items that were left out because the memory knew them already."""
+
+
+class PartlyWrittenError(KanervaError):
+    """A long write was refused after some of its batches had been written. They stay.
+
+    A write of an array, a tensor or a file is checked before it begins, so this happens only with
+    iterators, if the disk is full, or if another process writes for too long.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import kanerva
+        >>> from kanerva.store import PartlyWrittenError, plan_vectors
+        >>> batches = [np.eye(8), np.full((2, 8), np.nan)]
+        >>> with tempfile.TemporaryDirectory() as folder, kanerva.open(folder) as store:
+        ...     store.create("notes", plan=plan_vectors(20, 8))
+        ...     try:
+        ...         store.write("notes", iter(batches))
+        ...     except PartlyWrittenError as error:
+        ...         print(error.written.num_written)
+        8
+
+    """
+
+    written: Written
+    """What had been written before."""
+
+    @classmethod
+    def after(cls, error: KanervaError, written: Written) -> "PartlyWrittenError":
+        """The same error, with a sentence about what had been written before."""
+        done = written.num_written + len(written.skipped)
+        known = f" and {len(written.skipped):,} left out" if written.skipped else ""
+        made = cls(
+            error.argument,
+            expected=error.expected,
+            got=error.got,
+            fix=f"{error.fix} Before this, {written.num_written:,} items were written{known}; "
+            f"continue with item {done:,} (the first is 0).",
+        )
+        made.written = written
+        return made
+
+    def __reduce__(self):
+        return _partly_written, (self.argument, self.expected, self.got, self.fix, self.written)
+
+
+def _partly_written(
+    argument: str, expected: str, got: str, fix: str, written: Written
+) -> PartlyWrittenError:
+    made = PartlyWrittenError(argument, expected=expected, got=got, fix=fix)
+    made.written = written
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)

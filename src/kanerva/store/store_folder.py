@@ -1,6 +1,6 @@
 """The folder of a store: its files, how they are opened, and how memories are created."""
 
-import re
+import threading
 import time as clock
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,21 +10,20 @@ from typing import Self
 import torch
 
 from kanerva.checks import check_bool, check_integer, check_number, check_one_of, check_path
+from kanerva.data.paths import FILE, FOLDER, NOTHING, absolute, fix_for, what_is_at
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.store.coders import coder_of, make_coder, new_config
-from kanerva.store.database import files_of, make_database, taken
+from kanerva.store.database_files import files_of, make_database, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
 from kanerva.store.merging import open_sources
+from kanerva.store.names import ENDING, checked_name, no_name
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
 from kanerva.store.stored_memory import StoredMemory
-
-ENDING = ".memory"
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 class StoreFolder:
@@ -47,16 +46,18 @@ class StoreFolder:
     ) -> None:
         self.path = check_path("path", path, what="a folder")
         check_number("timeout", timeout, at_least=0, at_most=1e6, fix="Pass seconds.")
-        if self.path.exists() and not self.path.is_dir():
+        found = what_is_at(self.path)
+        if found not in (FOLDER, NOTHING):
             raise KanervaError(
                 "path",
                 expected="a folder of memories, or a name that is free",
-                got=f"'{self.path}', a file",
-                fix="Name the folder in which it is.",
+                got=f"'{self.path}', {found}",
+                fix="Name the folder in which it is." if found == FILE else fix_for(found),
             )
         self.timeout = timeout
         self._model = model
         self._open: dict[Path, StoredMemory] = {}
+        self._lock = threading.RLock()  # of _open; taken before the lock of a memory
 
     def __enter__(self) -> Self:
         return self
@@ -66,9 +67,10 @@ class StoreFolder:
 
     def close(self) -> None:
         """Close all files. The store can be used again; it opens them when it needs them."""
-        for memory in self._open.values():
-            memory.close()
-        self._open.clear()
+        with self._lock:
+            for memory in self._open.values():
+                memory.close()
+            self._open.clear()
 
     def names(self) -> list[str]:
         """The names of all memories.
@@ -145,13 +147,14 @@ class StoreFolder:
             KanervaError: there is no such memory.
 
         """
-        memory = self._memory(name)
-        with memory.database.writing():
-            pass  # nobody writes it now
-        memory.close()
-        del self._open[memory.database.path]
-        for file in files_of(memory.database.path):
-            file.unlink(missing_ok=True)
+        with self._lock:
+            memory = self._memory(name)
+            with memory.database.writing():
+                pass  # nobody writes it now
+            memory.close()
+            del self._open[memory.database.path]
+            for file in files_of(memory.database.path):
+                file.unlink(missing_ok=True)
 
     def purge(self, name: str) -> bool:
         """Remove every trace of deleted items from all files of a memory, and free their space.
@@ -182,6 +185,7 @@ class StoreFolder:
             KanervaError: the file is damaged.
 
         """
+        check_bool("verify", verify, fix="Pass True or False.")
         memory, config = self._memory(name), self._memory(name).config
         distance = distance_to_rebuilt(memory) if verify else None
         with memory.database.reading() as connection:
@@ -251,7 +255,7 @@ class StoreFolder:
                 "path",
                 expected="a file name that ends in .safetensors",
                 got=f"'{target}'",
-                fix=f"Write '{target.with_suffix('.safetensors')}'.",
+                fix=f"Write '{target.stem or 'memory'}.safetensors'.",
             )
         memory = self._memory(name)
         with memory.database.reading() as connection:
@@ -262,30 +266,30 @@ class StoreFolder:
             write_snapshot(target, memory.config, blocks, state=memory.state(connection))
 
     def _path(self, name: str) -> Path:
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise KanervaError(
-                "name",
-                expected="letters, digits, dots, dashes and underscores, at most 100",
-                got=repr(name)[:80],
-                fix="Choose a name such as 'notes'.",
-            )
-        return self.path / f"{name}{ENDING}"
+        return self.path / f"{checked_name(name)}{ENDING}"
 
     def _memory(self, name: str | Path) -> StoredMemory:
         """A memory of this store by its name, or another one by its path."""
-        path = Path(name) if isinstance(name, Path) or "/" in str(name) else self._path(name)
+        if isinstance(name, Path) or (isinstance(name, str) and "/" in name):
+            path = check_path("name", name, what="a memory")
+        else:
+            path = self._path(name)
+        if not path.name:
+            raise no_name(path)
         path = path if path.name.endswith(ENDING) else path.with_name(f"{path.name}{ENDING}")
-        memory = self._open.get(path)
-        if memory is not None and not path.exists():  # another process deleted it
-            memory.close()
-            del self._open[path]
-            memory = None
-        if memory is None:
-            memory = StoredMemory(
-                path.name.removesuffix(ENDING),
-                path,
-                timeout=self.timeout,
-                make_coder=lambda config: make_coder(config, self._model),
-            )
-            self._open[path] = memory
-        return memory
+        path = absolute(path)  # one connection for each file, whatever it is called
+        with self._lock:
+            memory = self._open.get(path)
+            if memory is not None and not memory.database.is_current():  # deleted by another
+                memory.close()
+                del self._open[path]
+                memory = None
+            if memory is None:
+                memory = StoredMemory(
+                    path.name.removesuffix(ENDING),
+                    path,
+                    timeout=self.timeout,
+                    make_coder=lambda config: make_coder(config, self._model),
+                )
+                self._open[path] = memory
+            return memory

@@ -13,12 +13,15 @@ import torch
 
 from kanerva.errors import KanervaError
 from kanerva.memory.write import SufficientStatistics, posterior_from_statistics
-from kanerva.store.block_sums import BlockSums, SumsOfBlock
-from kanerva.store.database import SCHEMA, Database, damaged
-from kanerva.store.item_coder import Block, ItemCoder
-from kanerva.store.item_rows import Rows, joined
+from kanerva.store.block_sums import EPOCHS_KEPT, BlockSums, SumsOfBlock
+from kanerva.store.database import Database
+from kanerva.store.database_files import SCHEMA, damaged
+from kanerva.store.item_coder import Age, Block, ItemCoder
+from kanerva.store.item_rows import Rows, joined, taken_id
 from kanerva.store.memory_config import MemoryConfig
 
+FADED_AWAY = 2.0**-EPOCHS_KEPT
+"""Less of an item than this counts as nothing."""
 RECEIPTS_KEPT, DELETED_KEPT = 1000, 10_000
 """So many receipts, and hashes of deleted ids, stay in the file; more would let it grow."""
 
@@ -94,12 +97,13 @@ class StoredMemory:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction. If it fails, this process does not keep what it had changed."""
-        try:
-            with self.database.writing() as connection:
-                yield connection
-        except BaseException:
-            self.sums.forget_cache()
-            raise
+        with self.database.lock:  # no other thread may see what is taken back
+            try:
+                with self.database.writing() as connection:
+                    yield connection
+            except BaseException:
+                self.sums.forget_cache()
+                raise
 
     def append(self, rows: Rows) -> None:
         """Write rows; they are on disk when this returns."""
@@ -155,8 +159,7 @@ class StoredMemory:
     def rows_by_id(self, connection: sqlite3.Connection, ids: Sequence[str]) -> Rows:
         """The rows of some ids; an error names the first that is not there."""
         found: list[Rows] = []
-        for start in range(0, len(ids), 10_000):  # SQLite takes 32,766 values at most
-            some = ids[start : start + 10_000]
+        for some in _lots(ids):
             marks = ", ".join("?" * len(some))
             found.append(self.sums.rows(connection, f"id IN ({marks})", *some))
         rows = joined(found)
@@ -170,6 +173,21 @@ class StoredMemory:
                 fix="Nothing was deleted. Leave that id out.",
             )
         return rows
+
+    def check_new_ids(self, ids: Sequence[str]) -> None:
+        """Refuse ids that occur twice or are in the memory."""
+        seen: set[str] = set()
+        for one in ids:
+            if one in seen:
+                raise taken_id(one)
+            seen.add(one)
+        with self.database.reading() as connection:
+            for some in _lots(ids):
+                marks = ", ".join("?" * len(some))
+                query = f"SELECT id FROM items WHERE id IN ({marks}) LIMIT 1"
+                found = connection.execute(query, some).fetchone()
+                if found is not None:
+                    raise taken_id(found[0])
 
     def _fate(self, connection: sqlite3.Connection, id: str) -> str:
         query = "SELECT time FROM deleted WHERE hash = ? ORDER BY number DESC"
@@ -193,22 +211,31 @@ class StoredMemory:
     def posterior(self, sums: SumsOfBlock, *, now: float) -> Block:
         """The exact posterior of section 3.3 from sums."""
         K, C = self.config.num_rows, self.config.code_size
-        gram, cross, squares, count = np.zeros((K, K)), np.zeros((K, C)), 0.0, 0.0
+        gram, cross, squares = np.zeros((K, K)), np.zeros((K, C)), 0.0
+        squared_gram = None if self.config.half_life is None else np.zeros((K, K))
+        ages: list[Age] = []
         for epoch, part in sorted(sums.items()):
             share = self.config.share_left(epoch, now)
+            if part.count == 0 or share < FADED_AWAY:
+                continue
             own_gram, own_cross, own_squares = part.to_float(self.config.grid)
             gram += share * own_gram
             cross += share * own_cross
             squares += share * own_squares
-            count += share * part.count
+            left = 1.0
+            if squared_gram is not None:
+                # Weights of vectors have length 1, and grow with the time within a half-life.
+                left = share * min(max(np.trace(own_gram) / part.count, 1.0), 2.0)
+                squared_gram += share * left * own_gram
+            ages.append(Age(left, part.count))
         prior = self.coder.prior
-        if count == 0:
-            return Block(prior, 0.0, 0.0)
-        noise_var = self.config.noise_var
-        statistics = SufficientStatistics(
-            *(torch.from_numpy(part / noise_var) for part in (gram, cross))
-        )
-        return Block(posterior_from_statistics(prior, statistics), count, squares / (count * C))
+        if not ages:
+            return Block(prior, (), 0.0, 0.0, squared_gram)
+        G, H = (torch.from_numpy(part / self.config.noise_var) for part in (gram, cross))
+        memory = posterior_from_statistics(prior, SufficientStatistics(G, H))
+        rows_used = (memory.row_cov.dense() * G).sum().item()
+        mean_square = squares / (C * sum(age.left * age.count for age in ages))
+        return Block(memory, tuple(ages), mean_square, rows_used, squared_gram)
 
     def state(self, connection: sqlite3.Connection) -> str:
         """SHA-256 of all sums: equal for memories that hold the same items."""
@@ -227,6 +254,12 @@ class StoredMemory:
     def close(self) -> None:
         """Close the file."""
         self.database.close()
+
+
+def _lots(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Ids in lots of 10,000: SQLite takes 32,766 values at most."""
+    for start in range(0, max(len(ids), 1), 10_000):
+        yield ids[start : start + 10_000]
 
 
 def id_hash(id: str) -> bytes:

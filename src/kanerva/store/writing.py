@@ -1,18 +1,22 @@
 """Writing items into a stored memory: encode, leave out what is known, append."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from kanerva.errors import KanervaError
-from kanerva.store.batches import Batch, check_all_used, next_of
+from kanerva.store.batches import Batch, Batches, check_all_used, next_of, unequal_facts
 from kanerva.store.item_coder import EncodedItems
 from kanerva.store.item_rows import Facts, Payload, Rows
 from kanerva.store.novelty import information_gains
-from kanerva.store.records import Written
+from kanerva.store.records import PartlyWrittenError, Written
 from kanerva.store.stored_memory import StoredMemory
+
+KINDS = {"ids": str, "labels": str | None, "payloads": str | bytes | None}
+WORDS = {"ids": "text", "labels": "text or None", "payloads": "text, bytes or None"}
 
 
 class ItemFacts:
@@ -21,51 +25,131 @@ class ItemFacts:
     def __init__(
         self,
         memory: StoredMemory,
+        total: int | None,
+        *,
         ids: Iterable[str] | None,
         labels: Iterable[str | None] | None,
         payloads: Iterable[Payload] | None,
     ) -> None:
-        self.given = {
-            argument: None if facts is None else iter(facts)
-            for argument, facts in (("ids", ids), ("labels", labels), ("payloads", payloads))
-        }
-        for argument, facts in self.given.items():
-            if facts is not None and not memory.config.ledger:
+        self.given: dict[str, object] = {}
+        self.ledger = memory.config.ledger
+        for argument, facts in (("ids", ids), ("labels", labels), ("payloads", payloads)):
+            if facts is not None and not self.ledger:
                 raise KanervaError(
                     argument,
                     expected="a memory with a ledger, which keeps them",
                     got=f"'{memory.name}', which has none",
                     fix=f"Leave {argument} out, or create the memory with ledger=True.",
                 )
-        self.ledger = memory.config.ledger
+            if isinstance(facts, np.ndarray) and facts.ndim == 1:
+                facts = facts.tolist()
+            if facts is not None and not _can_iterate(facts):
+                raise KanervaError(
+                    argument,
+                    expected="one for each item",
+                    got=f"{type(facts).__name__}, a single one",
+                    fix=f"Pass a list: [{argument[:-1]}].",
+                )
+            if isinstance(facts, list | tuple):
+                if total is not None and len(facts) != total:
+                    raise unequal_facts(argument, f"{len(facts):,} for {total:,} items")
+                _check_kinds(argument, facts)
+                if argument == "ids":
+                    memory.check_new_ids([str(one) for one in facts])
+            self.given[argument] = facts
+        self.iterators = {
+            argument: None if facts is None else iter(facts)  # pyright: ignore
+            for argument, facts in self.given.items()
+        }
 
     def check_all_used(self) -> None:
         """Refuse facts that belong to no item."""
-        for argument, facts in self.given.items():
+        for argument, facts in self.iterators.items():
             check_all_used(facts, argument)
 
     def take(self, count: int, time: float) -> list[Facts]:
         """The facts of the next items."""
         ids, labels, payloads = (
-            next_of(facts, count, argument) for argument, facts in self.given.items()
+            next_of(facts, count, argument) for argument, facts in self.iterators.items()
         )
         if self.given["ids"] is None and self.ledger:
             drawn = secrets.token_hex(8 * count)
             ids = [drawn[start : start + 16] for start in range(0, len(drawn), 16)]
-        for argument, values, kinds in (
-            ("ids", ids if self.ledger else [], str),
-            ("labels", labels, str | None),
-            ("payloads", payloads, str | bytes | None),
-        ):
-            for value in values:
-                if not isinstance(value, kinds) or value == "":
-                    raise KanervaError(
-                        argument,
-                        expected="text" if argument != "payloads" else "text, bytes or None",
-                        got=repr(value)[:80],
-                        fix="Convert each to str.",
-                    )
-        return [Facts(*facts) for facts in zip(ids, [time] * count, labels, payloads, strict=True)]
+        facts: dict[str, list] = {"ids": ids, "labels": labels, "payloads": payloads}
+        for argument, values in facts.items():
+            if self.given[argument] is not None:
+                _check_kinds(argument, values)
+                facts[argument] = [_plain(value) for value in values]
+        ids, labels, payloads = facts.values()
+        return [Facts(*one) for one in zip(ids, [time] * count, labels, payloads, strict=True)]
+
+
+def _can_iterate(facts: object) -> bool:
+    no = str | bytes | bytearray | dict | np.ndarray | torch.Tensor
+    return isinstance(facts, Iterable) and not isinstance(facts, no)
+
+
+def _check_kinds(argument: str, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, KINDS[argument]) and value != "":
+            if not isinstance(value, str) or is_text(value):
+                continue
+            got = f"{value!r}, which is not valid Unicode"
+        else:
+            got = repr(value)
+        raise KanervaError(
+            argument, expected=WORDS[argument], got=got[:80], fix="Convert each to str."
+        )
+
+
+def _plain(value: Payload) -> Payload:
+    """The same as an ordinary str or bytes: texts of NumPy and of enums are kinds of str."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    return None if value is None else bytes(value)
+
+
+def is_text(value: str) -> bool:
+    """Whether it can be stored: half of a surrogate pair cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def write_all(
+    memory: StoredMemory,
+    batches: Batches,
+    facts: ItemFacts,
+    *,
+    time: float,
+    skip_below: float | None,
+    advance: Callable[[int], None],
+) -> Written:
+    """Write all batches, each in one transaction; an error says how much was written."""
+    if batches.can_be_checked_first:  # then a mistake is found before anything is written
+        for batch in batches:
+            memory.coder.check(batch.items, batch.values, first=batch.first)
+    done = Written([], 0, [])
+    try:
+        for batch in batches:
+            part = write_batch(memory, batch, facts, time=time, skip_below=skip_below)
+            done.ids.extend(part.ids)
+            done.skipped.extend(part.skipped)
+            done = done._replace(num_written=done.num_written + part.num_written)
+            advance(len(batch.items))
+        facts.check_all_used()
+    except KanervaError as error:
+        if not done.num_written:
+            raise
+        raise PartlyWrittenError.after(error, done) from None
+    except BaseException as error:  # of an iterator, or Ctrl-C
+        if done.num_written:
+            error.add_note(f"kanerva: {done.num_written:,} items were written before this.")
+            vars(error)["written"] = done
+        raise
+    return done
 
 
 def write_batch(
@@ -75,10 +159,9 @@ def write_batch(
     *,
     time: float,
     skip_below: float | None,
-    first: int,
 ) -> Written:
-    """Write one batch in one transaction. `first` is the position of its first item."""
-    encoded = memory.coder.encode(batch.items, batch.values)
+    """Write one batch in one transaction."""
+    encoded = memory.coder.encode(batch.items, batch.values, first=batch.first)
     own_facts = facts.take(len(encoded.blocks), time)
     keep = np.ones(len(encoded.blocks), bool)
     if skip_below is not None:
@@ -89,7 +172,7 @@ def write_batch(
     if len(rows):
         memory.append(rows)
     ids = [one.id for one in rows.facts if one.id is not None]
-    skipped = [first + int(position) for position in np.nonzero(~keep)[0]]
+    skipped = [batch.first + int(position) for position in np.nonzero(~keep)[0]]
     return Written(ids, len(rows), skipped)
 
 

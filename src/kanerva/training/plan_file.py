@@ -45,6 +45,9 @@ SET_ELSEWHERE = {
 
 def read_plan(path: Path, *, compiled: bool = False, steps: int | None = None) -> Plan:
     """The plan of a JSON file; arguments as for `parse_plan`."""
+    from kanerva.data.paths import check_plain_file  # imports torch
+
+    check_plain_file("plan", path, expected="a JSON file")
     try:
         contents = json.loads(path.read_text())
     except OSError as error:
