@@ -50,6 +50,12 @@ def test_the_wheel_runs_the_demo(environment: Path, tmp_path: Path):
     assert (tmp_path / "runs" / "demo.png").stat().st_size > 1000
 
 
+def test_the_wheel_has_the_page(environment: Path, tmp_path: Path):
+    code = "from kanerva.web.page_files import page_files; print(*sorted(page_files()))"
+    printed = call(environment / "python", "-c", code, folder=tmp_path).split()
+    assert {"/", "/docs", "/app.js", "/style.css", "/icon.svg"} <= set(printed)
+
+
 def test_the_wheel_knows_its_version(environment: Path, tmp_path: Path):
     code = "from importlib.metadata import metadata; m = metadata('kanerva'); print(m['Version'])"
     assert call(environment / "python", "-c", code, folder=tmp_path).strip() == kanerva.__version__

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from kanerva import __version__
 from kanerva.web import messages as m
+from kanerva.web.answers import ERRORS, image_answer, numbers, summary
 from kanerva.web.characters import ready_made
-from kanerva.web.images import Format, decoded, encoded, to_bytes
+from kanerva.web.images import Format, decoded, to_bytes
 from kanerva.web.limits import KNOWN_FROM, MAX_IMAGES, MAX_ITEMS
 from kanerva.web.memories import Memories
 from kanerva.web.refusals import RefusedError
@@ -21,20 +22,6 @@ from kanerva.web.served_memory import ServedMemory, mean_codes
 
 Name = Annotated[str, InPath(pattern=m.NAME, description="The name of a memory.")]
 Ids = Annotated[list[m.ItemId], Query(min_length=1, max_length=MAX_IMAGES)]
-STATUSES = {
-    400: "The request is not HTTP as it should be.",
-    401: "The token is missing.",
-    403: "The request comes from a page of another host.",
-    404: "There is no such memory or item.",
-    409: "The memory does not allow it: a name or id is taken, or it is full.",
-    413: "The body is too large.",
-    421: "The server is not known by this name.",
-    422: "Something in the request is wrong.",
-    503: "The server is busy.",
-}
-ERRORS: dict[int | str, dict[str, object]] = {
-    status: {"model": m.ErrorBody, "description": text} for status, text in STATUSES.items()
-}
 
 
 class Api:
@@ -119,7 +106,7 @@ class Api:
     def list_memories(self, request: Request) -> m.Memories:
         """Your own memories first, then those of the server's folder."""
         found = self.memories.names(self._session(request))
-        return m.Memories(memories=[_summary(one) for one in found])
+        return m.Memories(memories=[summary(one) for one in found])
 
     def create(self, new: m.NewMemory, request: Request, response: Response) -> m.Memory:
         """A new, empty memory. The answer sets a cookie if it is the first one of your session."""
@@ -127,7 +114,7 @@ class Api:
         session, memory = self.memories.create(before, new.name, stored=new.stored)
         if session is not None and session != before:
             response.set_cookie(self.cookie, session, httponly=True, samesite="strict", path="/")
-        return _summary(memory)
+        return summary(memory)
 
     def delete(self, name: Name, request: Request) -> Response:
         """The memory and all its items are gone."""
@@ -182,13 +169,13 @@ class Api:
         return m.ReadAnswer(
             readings=[
                 m.Reading(
-                    image=_image(result.images[number], asked.format),
+                    image=image_answer(result.images[number], asked.format),
                     confidence=confidence,
                     known=confidence >= asked.threshold,
-                    weights=_numbers(result.weights[number]),
+                    weights=numbers(result.weights[number]),
                     codes=codes[number].tolist(),
-                    steps=[_image(s, asked.format) for s in steps[number, 1:]] * asked.steps,
-                    step_weights=[_numbers(one) for one in addresses[number]] * asked.steps,
+                    steps=[image_answer(s, asked.format) for s in steps[number, 1:]] * asked.steps,
+                    step_weights=[numbers(one) for one in addresses[number]] * asked.steps,
                 )
                 for number, confidence in enumerate(result.confidence.clamp(0, 1).tolist())
             ]
@@ -199,7 +186,7 @@ class Api:
         memory = self._find(request, name)
         with self.memories.computing():
             images = memory.generate(asked.num, seed=asked.seed, num_readings=asked.num_readings)
-        return m.ImagesAnswer(images=[_image(image, asked.format) for image in images])
+        return m.ImagesAnswer(images=[image_answer(image, asked.format) for image in images])
 
     def interpolate(self, name: Name, asked: m.Interpolate, request: Request) -> m.ImagesAnswer:
         """Read from the memory along the line between the weights of two images."""
@@ -210,7 +197,7 @@ class Api:
         ]
         with self.memories.computing():
             images = memory.interpolate(ends[0], ends[1], steps=asked.steps)
-        return m.ImagesAnswer(images=[_image(image, asked.format) for image in images])
+        return m.ImagesAnswer(images=[image_answer(image, asked.format) for image in images])
 
     def merge(self, name: Name, asked: m.Merge, request: Request) -> m.Memory:
         """As if everything had been written into this one."""
@@ -222,7 +209,7 @@ class Api:
         memory = self._find(request, name)
         with self.memories.computing():
             memory.merge([self._source(request, source) for source in asked.sources])
-        return _summary(memory)
+        return summary(memory)
 
     def state(self, name: Name, request: Request) -> m.MemoryDetails:
         """How full the memory is, and how sure of its rows."""
@@ -230,7 +217,7 @@ class Api:
         info, filling = memory.info(), memory.filling()
         covariance, largest = memory.covariance()
         return m.MemoryDetails(
-            **_summary(memory).model_dump(),
+            **summary(memory).model_dump(),
             kind=info.kind,
             num_rows=info.num_rows,
             code_size=info.code_size,
@@ -277,27 +264,4 @@ class Api:
     def _item(
         self, id: str, label: str | None, time: float, image: Tensor, format: Format
     ) -> m.Item:
-        return m.Item(id=id, label=label, time=time, image=_image(image, format))
-
-
-def _summary(memory: ServedMemory) -> m.Memory:
-    info = memory.info()
-    return m.Memory(
-        name=memory.name,
-        stored=memory.stored,
-        key=memory.key,
-        num_items=info.num_items,
-        ledger=info.ledger,
-        state=info.state,
-    )
-
-
-def _image(image: Tensor, format: Format) -> m.Image:
-    found = encoded(image, format)
-    if isinstance(found, str):
-        return m.Png(found)
-    return m.PixelBytes(**found) if isinstance(found, dict) else m.Pixels(found)
-
-
-def _numbers(values: Tensor) -> list[float]:
-    return [round(value, 5) for value in values.tolist()]
+        return m.Item(id=id, label=label, time=time, image=image_answer(image, format))
