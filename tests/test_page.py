@@ -316,6 +316,7 @@ def test_a_killed_server_costs_nothing(new_page: NewPage):
         problems.clear()  # the browser reports that the old session is unknown
         page.reload()
         expect(page.locator("#count")).to_have_text("3")
+        page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

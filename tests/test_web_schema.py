@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from kanerva.web.background import serving
@@ -16,18 +17,19 @@ def run_schemathesis(url: str, *, max_examples: int, seed: int = 1) -> subproces
     """`schemathesis run` with all checks, for a session that has a memory called playground."""
     cookie = new_session(url, "playground")["cookie"]
     words = ("run", f"{url}openapi.json", "--checks", "all", "--continue-on-failure")
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "schemathesis.cli", "--no-color", *words),
-            *("--max-examples", str(max_examples), "--seed", str(seed)),
-            *("--header", f"Cookie: {cookie}"),
-        ],
-        cwd=HERE,
-        env={**os.environ, "SCHEMATHESIS_HOOKS": "schema_hooks", "PYTHONPATH": str(HERE)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # it leaves files where it runs
+        return subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "--no-color", *words),
+                *("--max-examples", str(max_examples), "--seed", str(seed)),
+                *("--header", f"Cookie: {cookie}"),
+            ],
+            cwd=folder,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "schema_hooks", "PYTHONPATH": str(HERE)},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
 
 
 def test_no_check_fails():
