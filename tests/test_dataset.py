@@ -175,7 +175,7 @@ def test_an_item_has_a_number(index):
         ({"images": torch.zeros(0, 1, 16, 16, dtype=torch.uint8)}, "images"),
         ({"images": torch.zeros(36, 0, 16, 16, dtype=torch.uint8)}, "images"),
         ({"images": torch.zeros(36, 1, 0, 16, dtype=torch.uint8)}, "images"),
-        ({"images": torch.zeros(36, 1, 16, 16, dtype=torch.uint8, device="meta")}, "labels"),
+        ({"images": torch.zeros(36, 1, 16, 16, dtype=torch.uint8, device="meta")}, "images"),
         ({"labels": None}, "labels"),
         ({"labels": list(range(36))}, "labels"),
         ({"labels": torch.zeros(36)}, "labels"),

@@ -52,23 +52,19 @@ class PartlyWrittenError(KanervaError):
     written: Written
     """What had been written before."""
 
-    @classmethod
-    def after(cls, error: KanervaError, written: Written) -> "PartlyWrittenError":
-        """The same error, with a sentence about what had been written before."""
-        done = written.num_written + len(written.skipped)
-        known = f" and {len(written.skipped):,} left out" if written.skipped else ""
-        made = cls(
-            error.argument,
-            expected=error.expected,
-            got=error.got,
-            fix=f"{error.fix} Before this, {written.num_written:,} items were written{known}; "
-            f"continue with item {done:,} (the first is 0).",
-        )
-        made.written = written
-        return made
-
     def __reduce__(self):
         return _partly_written, (self.argument, self.expected, self.got, self.fix, self.written)
+
+
+def partly_written(error: KanervaError, written: Written) -> PartlyWrittenError:
+    """The same error, with a sentence about what had been written before."""
+    done = written.num_written + len(written.skipped)
+    known = f" and {len(written.skipped):,} left out" if written.skipped else ""
+    fix = (
+        f"{error.fix} Before this, {written.num_written:,} items were written{known}; "
+        f"continue with item {done:,} (the first is 0)."
+    )
+    return _partly_written(error.argument, error.expected, error.got, fix, written)
 
 
 def _partly_written(

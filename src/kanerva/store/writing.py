@@ -12,7 +12,7 @@ from kanerva.store.batches import Batch, Batches, check_all_used, next_of, unequ
 from kanerva.store.item_coder import EncodedItems
 from kanerva.store.item_rows import Facts, Payload, Rows
 from kanerva.store.novelty import information_gains
-from kanerva.store.records import PartlyWrittenError, Written
+from kanerva.store.records import Written, partly_written
 from kanerva.store.stored_memory import StoredMemory
 
 KINDS = {"ids": str, "labels": str | None, "payloads": str | bytes | None}
@@ -143,7 +143,7 @@ def write_all(
     except KanervaError as error:
         if not done.num_written:
             raise
-        raise PartlyWrittenError.after(error, done) from None
+        raise partly_written(error, done) from None
     except BaseException as error:  # of an iterator, or Ctrl-C
         if done.num_written:
             error.add_note(f"kanerva: {done.num_written:,} items were written before this.")
