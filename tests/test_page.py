@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from axe_playwright_python import base as axe
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from kanerva.web.background import serving
 from web_cases import CHROMIUM, FLAGS, command, need_browser
@@ -117,7 +117,7 @@ def test_a_visit(new_page: NewPage):
     assert tile[4:8, 4:8].any()  # where the stroke began
     assert tile[20:25, 12:16].any()  # its corner
     assert (pixels(page, "#cue") < 128).tolist() == tile.tolist()
-    expect(page.locator("#verdict")).to_have_text("It remembers this one.")
+    expect(page.locator("#verdict")).to_have_text("It recognises this.")
     reading = pixels(page, "#reading") < 128
     assert (reading == tile).mean() > 0.95
 
@@ -134,12 +134,17 @@ def test_a_visit(new_page: NewPage):
     page.locator("#film .tile").first.click()
     assert ((pixels(page, "#reading") < 128) == damaged).all()
     expect(page.locator("#confidence-text")).to_have_text(re.compile(r"^\d+ %$"))
+    expect(page.locator("#repaired")).to_have_text(
+        re.compile(r"^\d+ of \d+ damaged pixels put right\.$")
+    )
 
     expect(page.locator("#new")).to_have_class(re.compile("next"))
     page.get_by_role("button", name="Make new characters").click()
     expect(page.locator("#samples .tile")).to_have_count(16)
+    expect(page.get_by_text("Click one to write it into the memory.")).to_be_visible()
     page.locator("#samples .tile").first.click()
     expect(page.locator("#count")).to_have_text("4")
+    expect(page.locator("#samples-note")).to_have_text("Written. In memory: 4.")
 
     expect(page.locator("#between-area")).to_be_visible()
     page.locator("#slide").fill("0")
@@ -165,10 +170,73 @@ def test_what_was_never_written_is_not_in_memory(new_page: NewPage):
     page = new_page()
     pick(page, 0, 1, 2)
     draw(page, (0.1, 0.9), (0.9, 0.1), (0.9, 0.9), (0.1, 0.1), (0.5, 0.9))
-    page.get_by_role("button", name="Ask the memory").click()
-    expect(page.locator("#verdict")).to_have_text("Not in memory.")
-    expect(page.locator("#news")).to_contain_text("Not in memory.")
+    page.get_by_role("button", name="Complete my drawing").click()
+    expect(page.locator("#verdict")).to_have_text(
+        "Not in memory: nothing matches this well enough."
+    )
+    expect(page.locator("#news")).to_contain_text("Not in memory")
     expect(page.locator("#count")).to_have_text("3")
+
+
+@pytest.mark.parametrize("way", ["Clear", "Forget Character 1", "Undo"])
+def test_an_empty_memory_has_nothing_to_repair(new_page: NewPage, way: str):
+    page = new_page()
+    pick(page, 0)
+    read_to_the_end(page)
+    expect(page.locator("#fill-text")).to_have_text(re.compile(r"^\d\.\d %$"))
+    page.get_by_role("button", name="Cover a block").click()
+    page.get_by_role("button", name=way, exact=True).click()
+    expect(page.locator("#count")).to_have_text("0")
+    expect(page.locator("#repair-area")).to_be_hidden()
+    expect(page.locator("#repair-lead")).to_contain_text("Write a character first")
+    expect(page.locator("#fill-text")).to_have_text("empty")
+    page.wait_for_timeout(500)  # the reading of the block must not come after all
+    expect(page.locator("#repair-area")).to_be_hidden()
+    expect(page.locator("#verdict")).to_be_empty()
+    expect(page.locator("#film .tile")).to_have_count(0)
+    if way != "Undo":
+        page.get_by_role("button", name="Undo", exact=True).click()
+        expect(page.locator("#repair-area")).to_be_visible()
+    else:
+        pick(page, 1)
+    expect(page.locator("#verdict")).to_have_text("It recognises this.")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [
+        (0.5, "It recognises this."),
+        (0.49, "Not sure. This is the closest one."),
+        (0.2, "Not sure. This is the closest one."),
+        (0.19, "Not in memory: nothing matches this well enough."),
+    ],
+)
+def test_three_verdicts(new_page: NewPage, confidence: float, text: str):
+    """Real readings; only the confidence in the answer is set, to reach each side of a limit."""
+    page = new_page(reduced_motion="reduce")
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        found = response.json()
+        found["readings"][0].update(confidence=confidence, known=confidence >= 0.5)
+        route.fulfill(response=response, json=found)
+
+    page.route("**/read", answer)
+    pick(page, 0)
+    expect(page.locator("#verdict")).to_have_text(text)
+
+
+def test_the_hint_leads_to_the_second_step(new_page: NewPage):
+    page = new_page(viewport={"width": 390, "height": 700})
+    pick(page, 0, 1, 2)
+    address = page.url
+    page.get_by_role("button", name="step 2").click()
+    expect(page.locator("#repair")).to_be_focused()
+    expect(page.locator("#repair-title")).to_be_in_viewport()
+    assert page.url == address  # it holds the characters
+    page.get_by_role("button", name="Cover a block").click()
+    read_to_the_end(page)
+    assert page.locator("#film").evaluate("film => film.scrollWidth <= film.clientWidth")
 
 
 def test_brush_noise_and_back(new_page: NewPage):
@@ -187,7 +255,7 @@ def test_brush_noise_and_back(new_page: NewPage):
     page.get_by_role("button", name="Sprinkle noise").click()
     expect(page.locator("#verdict")).not_to_be_empty()
     assert (pixels(page, "#cue") < 128).sum() > (whole < 128).sum() / 2
-    page.get_by_role("button", name="Undamaged").click()
+    page.get_by_role("button", name="Undo damage").click()
     assert (pixels(page, "#cue") == whole).all()
 
 

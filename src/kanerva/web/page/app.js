@@ -8,7 +8,7 @@ import { Invent } from "./invent.js";
 import { Memory } from "./memory.js";
 import { decode, fromBase64, paint, paintSigned, shape, tile } from "./pixels.js";
 import { Repair } from "./repair.js";
-import { $, attempt, news, on, plural } from "./words.js";
+import { $, attempt, news, on, plural, still } from "./words.js";
 
 const NUM_CHARACTERS = 18;
 const done = { damaged: false, made: false };
@@ -30,8 +30,10 @@ async function start() {
     const [id] = await memory.write([image]);
     button?.classList.add("flash");
     setTimeout(() => button?.classList.remove("flash"), 700);
-    news(`Written. ${plural(memory.items.length, "character")} in memory.`);
+    const text = `Written. In memory: ${memory.items.length}.`;
+    news(text);
     await select(id);
+    return text;
   };
   const select = async (id) => {
     selected = id;
@@ -39,25 +41,29 @@ async function start() {
     const item = memory.items.find((one) => one.id === id);
     if (item) await repair.show(item.image);
   };
+  const selectLast = async () => { // after a change that brought characters back
+    if ($("repair-area").hidden && memory.items.length) await select(memory.items.at(-1).id);
+  };
   const invent = new Invent(memory, { write, onMade: () => { done.made = true; guide(memory); } });
 
   memory.addEventListener("change", () => {
+    if (memory.ledger && !memory.items.length) repair.reset();
     showItems(memory, select);
     invent.update();
     guide(memory);
     keepInAddress(memory);
   });
-  memory.addEventListener("details", () => showDetails(memory.details));
+  memory.addEventListener("details", () => showDetails(memory));
 
   addPad(memory, repair, write);
-  addMemoryButtons(memory, about);
+  addMemoryButtons(memory, about, selectLast);
   on("others", "click", () => { seed += 1; return showCharacters(write); });
   $("symbols").addEventListener("change", (event) => document.documentElement.classList.toggle("with-symbols", event.target.checked));
   await memory.open();
   await restore(memory, about);
   $("where").textContent = memory.stored ? `The memory “${memory.name}” is stored on disk.` : "";
   memory.dispatchEvent(new Event("change"));
-  addEventListener("hashchange", () => attempt(() => restore(memory, about)));
+  addEventListener("hashchange", () => attempt(async () => { await restore(memory, about); await selectLast(); }));
   memory.refresh();
   document.documentElement.dataset.ready = "yes";
   if (memory.items.length) attempt(() => select(memory.items.at(-1).id));
@@ -123,7 +129,7 @@ function showItems(memory, select) {
     });
     button.addEventListener("keydown", (event) => { if (event.key === "Delete") forget(); });
     const cross = document.createElement("button");
-    Object.assign(cross, { type: "button", className: "forget", textContent: "×", title: "Forget it exactly" });
+    Object.assign(cross, { type: "button", className: "forget", textContent: "×", title: "Forget it, as if it had never been written" });
     cross.dataset.id = id;
     cross.setAttribute("aria-label", `Forget ${name}`);
     cross.addEventListener("click", forget);
@@ -134,10 +140,11 @@ function showItems(memory, select) {
   $("count").textContent = memory.numItems;
 }
 
-function addMemoryButtons(memory, about) {
+function addMemoryButtons(memory, about, selectLast) {
   on("undo", "click", async () => {
     await memory.undo();
     news(`Undone. ${plural(memory.items.length, "character")} in memory.`);
+    await selectLast();
   });
   on("clear", "click", async () => {
     if (memory.stored && !confirm(`Forget all characters of the stored memory “${memory.name}”?`)) return;
@@ -154,6 +161,7 @@ function addMemoryButtons(memory, about) {
     if (found.images) await memory.replace(found.images);
     else await memory.writePictures(found.pictures);
     news(`Loaded. ${plural(memory.items.length, "character")} in memory.`);
+    await selectLast();
   });
 }
 
@@ -164,22 +172,39 @@ function guide(memory) {
   $("clear").disabled = $("save").disabled = count === 0;
   $("make").disabled = count === 0;
   $("memory-lead").textContent = count === 0 ? "Nothing yet."
-    : "Click one to damage it. × forgets it exactly.";
+    : "Click one to damage it. × forgets it, as if it had never been written.";
   if (!memory.ledger) $("memory-lead").textContent = "This memory keeps no list of its items.";
   $("repair-lead").textContent = count === 0 ? "Write a character first. Then damage it here."
     : "Cover a part of it, or rub something out. The memory repairs it from what it knows.";
   const next = count < 3 ? "write" : !done.damaged ? "repair" : !done.made ? "new" : "";
   for (const card of document.querySelectorAll(".card")) card.classList.toggle("next", card.id === next);
-  const [strong, rest] = count === 0 ? ["Click a character", " to write it into the memory, or draw your own."]
+  const [strong, ...rest] = count === 0 ? ["Click a character", " to write it into the memory, or draw your own."]
     : count < 3 ? [`Good. ${3 - count} more`, ", then damage one."]
-      : !done.damaged ? ["Now damage one", ": step 2. Or write more."]
+      : !done.damaged ? ["Now damage one", ": ", toRepair(), ". Or write more."]
         : ["", "Click a character to write it, or draw your own."];
-  $("write-lead").replaceChildren(Object.assign(document.createElement("strong"), { textContent: strong }), rest);
+  $("write-lead").replaceChildren(Object.assign(document.createElement("strong"), { textContent: strong }), ...rest);
 }
 
-function showDetails({ fill, full, num_rows: rows, code_size: size, covariance }) {
+// The address holds the characters, so this is a button and not a link.
+function toRepair() {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "link", textContent: "step 2" });
+  button.addEventListener("click", () => {
+    $("repair").focus({ preventScroll: true });
+    $("repair").scrollIntoView({ block: "start", behavior: still.matches ? "auto" : "smooth" });
+  });
+  return button;
+}
+
+// One decimal below 10 %: a single character is little, and not nothing.
+function fillText(fill, isEmpty) {
+  if (isEmpty) return "empty";
+  return fill < 0.0005 ? "under 0.1 %" : `${(100 * fill).toFixed(fill < 0.0995 ? 1 : 0)} %`;
+}
+
+function showDetails({ details, numItems, items }) {
+  const { fill, full, num_rows: rows, code_size: size, covariance } = details;
   $("fill").value = Math.min(fill, 1);
-  $("fill-text").textContent = full ? "full: items mix" : fill < 0.005 ? "empty" : `${Math.round(100 * fill)} %`;
+  $("fill-text").textContent = full ? "full: items mix" : fillText(fill, !numItems && !items.length);
   for (const place of document.querySelectorAll(".rows")) place.textContent = rows;
   $("code-size").textContent = size;
   paint($("covariance"), fromBase64(covariance), { to: "--heat", columns: rows, gamma: 0.6 });

@@ -19,9 +19,11 @@ export class Invent {
       $("samples").replaceChildren(...images.map((image, number) => {
         const button = tile(image, `New character ${number + 1}: write it into the memory`);
         const ink = image.map((value) => (value > 127 ? 255 : 0));
-        button.addEventListener("click", () => attempt(() => write(ink, button)));
+        button.addEventListener("click", () => attempt(async () => { $("samples-note").textContent = await write(ink, button); }));
         return button;
       }));
+      $("samples-note").textContent = "Click one to write it into the memory.";
+      $("samples-note").hidden = false;
       news(`${plural(images.length, "new character")} below.`);
       onMade();
     });

@@ -1,9 +1,10 @@
 // The cue, its damage, and the readings that bring it back.
 
 import { blank, isBlank, paint, shape, tile } from "./pixels.js";
-import { $, attempt, news, on } from "./words.js";
+import { $, attempt, news, on, plural, still } from "./words.js";
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+const CUE_MS = 250; // how long the cue is seen before the first reading
+const UNSURE_FROM = 0.2; // below this confidence nothing in memory is close
 
 export class Repair {
   constructor(memory, { onFrame, onDamage }) {
@@ -31,6 +32,24 @@ export class Repair {
     await this.ask();
   }
 
+  // Back to the first state: nothing to damage, nothing read.
+  reset() {
+    clearTimeout(this.timer);
+    this.asked += 1; // a reading on its way is no longer wanted
+    this.original = blank();
+    this.cue = blank();
+    if (this.reading) this.onFrame(this.reading.weights.map(() => 0));
+    this.reading = null;
+    $("repair-area").hidden = true;
+    for (const id of ["cue", "reading"]) paint($(id), this.cue);
+    for (const id of ["verdict", "repaired", "confidence-text"]) $(id).textContent = "";
+    $("film").replaceChildren();
+    $("reading-number").textContent = "of the memory";
+    $("verdict").dataset.known = "none";
+    $("confidence").value = 0;
+    delete $("reading").dataset.state;
+  }
+
   async damage(change) {
     this.cue = change(this.cue);
     this.onDamage();
@@ -43,6 +62,7 @@ export class Repair {
     this.asked += 1;
     const number = this.asked;
     $("reading").dataset.state = "waiting";
+    $("repaired").textContent = "";
     const reading = await this.memory.read(this.cue);
     if (number !== this.asked) return; // a newer cue was asked meanwhile
     this.reading = reading;
@@ -60,16 +80,16 @@ export class Repair {
     context.strokeRect(...this.cursor.map((value) => (value - 1) * scale), 3 * scale, 3 * scale);
   }
 
-  // Show the readings one after the other; the first one at once.
+  // Show the readings one after the other, after a short look at the cue.
   play() {
     clearTimeout(this.timer);
     const { steps } = this.reading;
     const pause = Math.min(240, Math.max(60, 1800 / steps.length));
     const next = (number) => {
       this.frame(number);
-      if (number < steps.length) this.timer = setTimeout(() => next(number + 1), pause);
+      if (number < steps.length) this.timer = setTimeout(() => next(number + 1), number ? pause : CUE_MS);
     };
-    next(still.matches ? steps.length : 1);
+    next(still.matches ? steps.length : 0);
   }
 
   // Show reading `number` of 1 to N, or the cue itself for 0.
@@ -83,13 +103,14 @@ export class Repair {
     $("film").querySelectorAll(".tile").forEach((one, index) => one.setAttribute("aria-pressed", String(index === number)));
     this.onFrame(isLast ? this.reading.weights : weights[number]);
     if (!isLast) return;
-    const text = known ? "It remembers this one." : "Not in memory.";
+    const [kind, text] = verdict(known, confidence);
     $("verdict").textContent = text;
-    $("verdict").dataset.known = known ? "yes" : "no";
+    $("verdict").dataset.known = kind;
+    $("repaired").textContent = repaired(this.original, this.cue, steps.at(-1));
     $("confidence").value = confidence;
     $("confidence-text").textContent = `${Math.round(100 * confidence)} %`;
     $("reading").setAttribute("aria-label", `What the memory reads after ${steps.length} readings`);
-    news(`${text} Confidence ${Math.round(100 * confidence)} percent after ${steps.length} readings.`);
+    news(`${text} ${$("repaired").textContent} Confidence ${Math.round(100 * confidence)} percent after ${steps.length} readings.`);
   }
 
   showFilm() {
@@ -150,6 +171,22 @@ export class Repair {
     }
     this.showCue();
   }
+}
+
+function verdict(known, confidence) {
+  if (known) return ["yes", "It recognises this."];
+  if (confidence >= UNSURE_FROM) return ["unsure", "Not sure. This is the closest one."];
+  return ["no", "Not in memory: nothing matches this well enough."];
+}
+
+// How many pixels the memory changed: of the damaged ones, if there are any, those that came back.
+function repaired(original, cue, reading) {
+  const isInk = (image, index) => image[index] > 127;
+  const differ = (one, other) => [...one.keys()].filter((index) => isInk(one, index) !== isInk(other, index));
+  const damaged = differ(original, cue);
+  if (!damaged.length) return `${plural(differ(cue, reading).length, "pixel")} changed.`;
+  const right = damaged.filter((index) => isInk(reading, index) === isInk(original, index));
+  return `${right.length} of ${plural(damaged.length, "damaged pixel")} put right.`;
 }
 
 // A square of ink that hides about a third of the drawing: something is lost, something is left.

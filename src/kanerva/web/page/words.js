@@ -27,4 +27,6 @@ export function on(id, event, action) {
   $(id).addEventListener(event, (details) => attempt(() => action(details)));
 }
 
+export const still = matchMedia("(prefers-reduced-motion: reduce)");
+
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
