@@ -156,13 +156,13 @@ def test_a_visit(new_page: NewPage):
 
     page.get_by_role("button", name="Forget Character 1").click()
     expect(page.locator("#count")).to_have_text("3")
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     expect(page.locator("#count")).to_have_text("4")
     assert ((pixels(page, "#items li:first-child canvas") < 128) == tile).all()
     page.get_by_role("button", name="Clear").click()
     expect(page.locator("#count")).to_have_text("0")
     expect(page.locator("#fill-text")).to_have_text("empty")
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     expect(page.locator("#count")).to_have_text("4")
 
 
