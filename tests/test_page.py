@@ -239,6 +239,24 @@ def test_the_hint_leads_to_the_second_step(new_page: NewPage):
     assert page.locator("#film").evaluate("film => film.scrollWidth <= film.clientWidth")
 
 
+def test_a_damaged_cue_is_seen_before_the_readings(new_page: NewPage):
+    """And only then: what was just written is read at once."""
+    page = new_page()
+    page.locator("#reading").evaluate(
+        """reading => {
+            window.seen = [];
+            new MutationObserver(() => window.seen.push(reading.dataset.number))
+                .observe(reading, {attributeFilter: ["data-number"]});
+        }"""
+    )
+    pick(page, 0)
+    read_to_the_end(page)
+    assert page.evaluate("window.seen.splice(0)")[0] == "1"
+    page.get_by_role("button", name="Cover a block").click()
+    expect(page.locator("#repaired")).to_contain_text("put right")
+    assert page.evaluate("window.seen")[:2] == ["0", "1"]
+
+
 def test_brush_noise_and_back(new_page: NewPage):
     page = new_page()
     pick(page, 0)

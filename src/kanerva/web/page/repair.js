@@ -3,7 +3,7 @@
 import { blank, isBlank, paint, shape, tile } from "./pixels.js";
 import { $, attempt, news, on, plural, still } from "./words.js";
 
-const CUE_MS = 250; // how long the cue is seen before the first reading
+const CUE_MS = 250; // how long a damaged cue is seen before the first reading
 const UNSURE_FROM = 0.2; // below this confidence nothing in memory is close
 
 export class Repair {
@@ -80,7 +80,7 @@ export class Repair {
     context.strokeRect(...this.cursor.map((value) => (value - 1) * scale), 3 * scale, 3 * scale);
   }
 
-  // Show the readings one after the other, after a short look at the cue.
+  // Show the readings one after the other; a damaged cue is seen for a moment before them.
   play() {
     clearTimeout(this.timer);
     const { steps } = this.reading;
@@ -89,7 +89,8 @@ export class Repair {
       this.frame(number);
       if (number < steps.length) this.timer = setTimeout(() => next(number + 1), number ? pause : CUE_MS);
     };
-    next(still.matches ? steps.length : 0);
+    const isDamaged = this.cue.some((value, index) => value !== this.original[index]);
+    next(still.matches ? steps.length : isDamaged ? 0 : 1);
   }
 
   // Show reading `number` of 1 to N, or the cue itself for 0.
