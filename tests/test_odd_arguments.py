@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import kanerva
 from cases import T, random_case
 from kanerva import (
     Evidence,
@@ -25,6 +26,7 @@ from kanerva import (
     predict,
     recall,
 )
+from kanerva.data import Dataset
 
 F64 = torch.float64
 case = random_case()
@@ -187,3 +189,68 @@ def test_names_that_are_not_unicode(tmp_path):
         prior.save(str(tmp_path / "a\udcff"))
     assert caught.value.argument == "path"
     assert list(tmp_path.iterdir()) == []
+
+
+def sparse(tensor: Tensor) -> Tensor:
+    return tensor.to_sparse()
+
+
+def sparse_rows(tensor: Tensor) -> Tensor:
+    return tensor.flatten(0, -2).to_sparse_csr()
+
+
+def on_meta(tensor: Tensor) -> Tensor:
+    return tensor.to("meta")
+
+
+@pytest.mark.parametrize("make", [sparse, sparse_rows, nested, on_meta, quantised])
+def test_images_that_are_not_plain(make):
+    """Models look at the numbers of images, so that these must be there."""
+    km = kanerva.load("omniglot")
+    images = (torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0)) > 0.8).float()
+    memory = km.write(images)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns about some of them
+        odd, one = make(images), make(images[0])
+        calls: list[Callable[[], object]] = [
+            lambda: km.write(odd),
+            lambda: km.read(odd, memory),
+            lambda: km.evidence(odd),
+            lambda: km.elbo(odd),
+            lambda: kanerva.load("omniglot-vae").elbo(odd),
+            lambda: km.interpolate(one, one, memory),
+        ]
+        for call in calls:
+            with pytest.raises(KanervaError) as caught:
+                call()
+            assert "\n" not in str(caught.value)
+
+
+def test_data_and_bits_that_are_not_plain():
+    images = torch.zeros(4, 1, 5, 5, dtype=torch.uint8)
+    labels = torch.zeros(4, dtype=torch.int64)
+    facts = ("train", ("all",), "bernoulli", "threshold20", "x")
+
+    def dataset(images: Tensor, labels: Tensor) -> Dataset:
+        return Dataset("a", facts[0], images, labels, *facts[1:])
+
+    dataset(images, labels)
+    for wrong in (
+        lambda: dataset(images.to_sparse(), labels),
+        lambda: dataset(images, labels.to_sparse()),
+        lambda: dataset(images.to("meta"), labels.to("meta")),
+    ):
+        with pytest.raises(KanervaError, match="tensor"):
+            wrong()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bits = torch.nested.nested_tensor([torch.zeros(2, 8), torch.zeros(1, 8)])
+    with pytest.raises(KanervaError, match="nested"):
+        kanerva.SparseMemory.random(10, 8, radius=3).write(bits)
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "\ud800"])
+def test_names_that_no_file_can_have(name):
+    for call in (kanerva.load, kanerva.load_memory, kanerva.open):
+        with pytest.raises(KanervaError):
+            call(name)

@@ -1,6 +1,7 @@
 """Plans: the committed ones are good, mistakes are named; results files have one schema."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,13 @@ def test_bad_plans_are_one_clear_error(keys, words):
     assert "\n" not in message
     for word in words:
         assert word in message
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "plan.json")
+    for path in (tmp_path / "plan.json", Path("/dev/zero")):
+        with pytest.raises(KanervaError, match=r"plan: expected a JSON file, got .*, a (pipe|dev)"):
+            read_plan(path)
 
 
 def test_files_that_are_no_plans(tmp_path):

@@ -142,3 +142,46 @@ def test_mistakes(here, call, capsys):
 
 def test_all_commands_are_there():
     assert list(MEMORY_COMMANDS) == ["new", "write", "read", "forget", "merge", "info", "export"]
+
+
+OF_VECTORS = ("--num-items 3", "--size 2", "--value-size 0", "--error 0.5", "--rows-per-item 1")
+OF_VECTORS += ("--cue-noise 0.1", "--largest 32", "--sample x.npy", "--seed 0")
+
+
+@pytest.mark.parametrize("option", OF_VECTORS)
+def test_options_of_vectors_are_not_ignored_for_images(here, capsys, option):
+    line = mistake(f"memory new m/b --model omniglot {option}", capsys)
+    assert line.startswith(f"kanerva: {option.split()[0]}: expected a memory of vectors")
+    assert not Path("m").exists()
+
+
+def test_options_that_belong_together(here, call, capsys):
+    assert "--size: expected" in mistake("memory new m/b --num-items 3", capsys)
+    assert "--num-items: expected" in mistake("memory new m/b --size 3", capsys)
+    assert "--num-items and --size: expected" in mistake("memory new m/b --error 0.5", capsys)
+    call("memory new m/a --num-items 30 --size 24 --ledger")
+    assert "--overwrite: expected --out" in mistake("memory read m/a x.npy --overwrite", capsys)
+    assert "m/NAME" in mistake("memory new m --num-items 30 --size 24", capsys)
+    call("memory read m/a x.npy --out answers/found.npy")
+    assert np.load("answers/found.npy").shape == (30, 24)
+
+
+def test_errors_speak_of_options(here, call, capsys):
+    """The same mistakes in Python speak of arguments."""
+    call("memory new m/plain --num-items 30 --size 24")
+    call("memory new m/a --num-items 30 --size 24 --ledger")
+    np.save("large.npy", 1e6 * vectors(3).numpy())
+    lines = {
+        "memory write m/a large.npy": "kanerva memory new with --largest",
+        "memory write m/plain x.npy --labels x.npy": "--labels: expected",
+        "memory read m/a x.npy --readings 3": "--readings: expected a memory of images",
+        "memory read m/plain x.npy --explain 3": "Create the memory with --ledger",
+        "memory forget m/a --items x.npy": "Pass their ids: --ids ID",
+        "memory forget m/plain --ids a": "Present the items again: --items FILE",
+        "memory forget m/plain --items x.npy": "items: expected exactly the items that were",
+        "memory read m/a x.npy --threshold 2": "--threshold: expected a finite number",
+        "memory forget m/a --ids": "--ids: expected at least one word after it",
+        "memory info m/b": "It has a, plain.",
+    }
+    for words, part in lines.items():
+        assert part in mistake(words, capsys), words

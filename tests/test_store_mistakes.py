@@ -193,6 +193,8 @@ def test_wrong_names_and_options(store, tmp_path):
         ({"sample": torch.zeros(1, 4)}, "sample"),
         ({"sample": "x"}, "sample"),
         ({"seed": -1}, "seed"),
+        ({"num_items": 10**9, "size": 384}, "num_items"),
+        ({"num_items": 10**6, "size": 10**6}, "num_items"),
     ],
 )
 def test_wrong_plans(options, word):

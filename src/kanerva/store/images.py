@@ -71,13 +71,14 @@ class ImageCoder(ItemCoder):
         self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
     ) -> Answer:
         images = _checked_images(cues, "cues").to(self.model.device)
-        memory = block(0).memory.to(torch.float32).to(self.model.device)
+        found = block(0)
+        memory = found.memory.to(torch.float32).to(self.model.device)
         result = self.model.read(images, memory, num_readings=num_readings)
-        weights = result.weights.cpu()
+        weights, confidence = result.weights.cpu(), confidence_of(result).cpu()
         return Answer(
             items=result.images.cpu(),
-            confidence=confidence_of(result).cpu(),
-            codes=weights.double() @ block(0).memory._mean,
+            confidence=confidence if found.ages else torch.zeros_like(confidence),
+            codes=weights.double() @ found.memory._mean,
             weights=weights,
             blocks=torch.zeros(len(images), dtype=torch.int64),
         )

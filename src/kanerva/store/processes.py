@@ -3,7 +3,10 @@
 Sums are exact, so the result is the memory that one process would have made, bit for bit.
 """
 
+import contextlib
 import time as clock
+from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -111,6 +114,27 @@ def write_together(
         8
 
     """
+    with _all_or_none():
+        memory = _checked_memory(store, name)
+        batches = Batches(items, values)
+        when = checked_time(time, clock.time())
+    when, config = _shared((when, memory.config.merges_with))
+    with _all_or_none():
+        if config != memory.config.merges_with:
+            raise KanervaError(
+                "store",
+                expected=f"the same memory '{name}' in every process",
+                got="another model, plan or half-life than in the first process",
+                fix="Create it once, in a folder that all processes see.",
+            )
+    epoch = memory.config.epoch_of(when)
+    blocks: dict[int, SumsOfBlock] = {}
+    with _all_or_none():
+        _add_up(memory, batches, blocks, when, show_progress=show_progress)
+    return _merge_all(memory, blocks, epoch)
+
+
+def _checked_memory(store: MemoryStore, name: str) -> StoredMemory:
     if not isinstance(store, MemoryStore):
         raise KanervaError(
             "store",
@@ -126,11 +150,20 @@ def write_together(
             got=f"'{name}', which has one",
             fix="Let each process write a memory of its own, and merge them: store.merge.",
         )
-    when = _shared_number(checked_time(time, clock.time()))
+    return memory
+
+
+def _add_up(
+    memory: StoredMemory,
+    batches: Batches,
+    blocks: dict[int, SumsOfBlock],
+    when: float,
+    *,
+    show_progress: bool,
+) -> None:
+    """Add all items of this process to sums in memory."""
     epoch = memory.config.epoch_of(when)
-    blocks: dict[int, SumsOfBlock] = {}
     waiting: list[Rows] = []
-    batches = Batches(items, values)
     with progress_bar("writing", total=batches.total, show=show_progress) as advance:
         for batch in batches:
             encoded = memory.coder.encode(batch.items, batch.values, first=batch.first)
@@ -142,7 +175,6 @@ def write_together(
             advance(len(facts))
     if waiting:
         _add_all(memory, blocks, joined(waiting), epoch)
-    return _merge_all(memory, blocks, epoch)
 
 
 def _add_all(memory: StoredMemory, blocks: dict[int, SumsOfBlock], rows: Rows, epoch: int) -> None:
@@ -158,58 +190,84 @@ def _add_all(memory: StoredMemory, blocks: dict[int, SumsOfBlock], rows: Rows, e
 def _merge_all(memory: StoredMemory, blocks: dict[int, SumsOfBlock], epoch: int) -> str:
     """Add the sums of all processes block by block; rank 0 writes them."""
     rank = dist.get_rank() if dist.is_initialized() else 0
+    used = torch.zeros(memory.config.num_blocks, dtype=torch.int64)
+    used[list(blocks)] = 1
     total: list[tuple[int, ExactSums]] = []
-    for block in range(memory.config.num_blocks):
-        own = blocks.get(block, {}).get(epoch)
-        if not _any_process(own is not None):
-            continue
+    for block in _added_up(used).nonzero()[:, 0].tolist():
+        own = blocks.pop(block, {}).get(epoch)
         sums = _reduced(memory.sums.new_sums() if own is None else own)
         if rank == 0:
             total.append((block, sums))
     state = ""
-    if rank == 0:
-        with memory.writing() as connection:
-            for block, sums in total:
-                memory.merge(connection, block, [({epoch: sums}, None)])
-            state = memory.state(connection)
-    if not dist.is_initialized():
-        return state
-    answer = [state]
-    dist.broadcast_object_list(answer, src=0)
-    return answer[0]
+    with _all_or_none():
+        if rank == 0:
+            with memory.writing() as connection:
+                for block, sums in total:
+                    memory.merge(connection, block, [({epoch: sums}, None)])
+                state = memory.state(connection)
+    return _shared(state)
 
 
 def _reduced(sums: ExactSums) -> ExactSums:
+    """The sums of all processes in the process with rank 0; in others the result is not used."""
     if not dist.is_initialized():
         return sums
     mask = (1 << PART_BITS) - 1
     parts = [(sums.squares >> (PART_BITS * index)) & mask for index in range(SQUARE_PARTS)]
-    gram, cross = (_all_reduced(torch.from_numpy(part)).numpy() for part in (sums.gram, sums.cross))
+    gram, cross = (_in_rank_0(torch.from_numpy(part)).numpy() for part in (sums.gram, sums.cross))
     carry(gram)
     carry(cross)
-    rest = _all_reduced(torch.tensor([sums.count, *parts]))
-    numbers = rest.tolist()
+    numbers = _in_rank_0(torch.tensor([sums.count, *parts])).tolist()
     squares = sum(part << (PART_BITS * index) for index, part in enumerate(numbers[1:]))
     return ExactSums(gram, cross, squares, numbers[0])
 
 
-def _all_reduced(tensor: Tensor) -> Tensor:
-    """The sum over all processes, on the CPU; nccl adds on the GPU."""
+def _in_rank_0(tensor: Tensor) -> Tensor:
+    """The sum over all processes, on the CPU of rank 0; nccl adds on the GPU."""
+    moved = tensor.cuda() if dist.get_backend() == "nccl" else tensor
+    dist.reduce(moved, 0)
+    return moved.cpu()
+
+
+def _added_up(tensor: Tensor) -> Tensor:
+    """The sum over all processes, in every process."""
+    if not dist.is_initialized():
+        return tensor
     moved = tensor.cuda() if dist.get_backend() == "nccl" else tensor.clone()
     dist.all_reduce(moved)
     return moved.cpu()
 
 
-def _any_process(yes: bool) -> bool:
-    if not dist.is_initialized():
-        return yes
-    return bool(_all_reduced(torch.tensor([int(yes)])))
+Value = TypeVar("Value")
 
 
-def _shared_number(number: float) -> float:
-    """The number of rank 0, in every process."""
+def _shared(value: Value) -> Value:
+    """The value of rank 0, in every process."""
     if not dist.is_initialized():
-        return number
-    answer = [number]
+        return value
+    answer = [value]
     dist.broadcast_object_list(answer, src=0)
     return answer[0]
+
+
+@contextlib.contextmanager
+def _all_or_none() -> Iterator[None]:
+    """A step that succeeds in all processes or fails in all: none waits for one that has failed."""
+    own: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        own = error
+    if dist.is_initialized():
+        found: list[str | None] = [None] * dist.get_world_size()
+        dist.all_gather_object(found, None if own is None else f"{type(own).__name__}: {own}")
+        failed = [rank for rank, text in enumerate(found) if text is not None]
+        if own is None and failed:
+            raise KanervaError(
+                "items",
+                expected="all processes to get to the end",
+                got=f"an error in process {failed[0]}: {found[failed[0]]}",
+                fix="Nothing was written. Correct that one, and start all of them again.",
+            )
+    if own is not None:
+        raise own

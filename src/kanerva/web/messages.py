@@ -176,7 +176,6 @@ class Generate(_Request):
     """New images to make."""
 
     num: Annotated[int, Field(ge=1, le=MAX_IMAGES), WHOLE] = 16
-    num_readings: Readings | None = Field(None, description="By default the model decides.")
     seed: Seed = 0
     format: Format = "png"
 

@@ -185,7 +185,7 @@ class Api:
         """Like what was written. The same seed gives the same images."""
         memory = self._find(request, name)
         with self.memories.computing():
-            images = memory.generate(asked.num, seed=asked.seed, num_readings=asked.num_readings)
+            images = memory.generate(asked.num, seed=asked.seed)
         return m.ImagesAnswer(images=[image_answer(image, asked.format) for image in images])
 
     def interpolate(self, name: Name, asked: m.Interpolate, request: Request) -> m.ImagesAnswer:

@@ -131,13 +131,11 @@ class ServedMemory:
         """The weights (T, K) with which images would be written."""
         return self.recall.address_images(images.to(self.recall.device))[0]
 
-    def generate(self, num: int, *, seed: int, num_readings: int | None) -> Tensor:
+    def generate(self, num: int, *, seed: int) -> Tensor:
         """New images like those that were written, from the model for samples."""
         generator = torch.Generator(self.samples.device).manual_seed(seed)
         state = self.state() if self.samples is self.recall else self._state_for_samples()
-        if num_readings is None:
-            return self.samples.generate(state, num, generator=generator)
-        return self.samples.generate(state, num, generator=generator, num_readings=num_readings)
+        return self.samples.generate(state, num, generator=generator)
 
     def interpolate(self, start: Tensor, end: Tensor, *, steps: int) -> Tensor:
         """Images on the line between the weights of two."""
