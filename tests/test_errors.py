@@ -60,6 +60,12 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     ),
     "float32 codes": (lambda: condition(prior, W, Z.float()), "codes", "float64"),
     "float32 episode": (lambda: condition(prior, W.float(), Z.float()), "weights", "float64"),
+    "float32 weights": (lambda: condition(prior, W.float(), Z), "weights", "like memory"),
+    "float64 weights": (
+        lambda: condition(prior.to(torch.float32), W, Z.float()),
+        "weights",
+        "float32 like memory",
+    ),
     "meta tensors": (lambda: condition(prior, W, Z.to("meta")), "codes", "a meta tensor"),
     "another device": (
         lambda: check_same_dtype_and_device(

@@ -82,12 +82,19 @@ def checked_episode(
     noise_var: float | Tensor,
     code_var: Tensor | float | None,
     *,
+    memory: MemoryState | None = None,
     per_column: bool = False,
 ) -> Episode:
-    """An episode from checked arguments; its noise variances are (..., C, T) if `per_column`."""
+    """An episode from checked arguments; its noise variances are (..., C, T) if `per_column`.
+
+    With a `memory`, whose dtype and device count, the error names what differs from it.
+    """
     check_float_tensor("weights", weights, "(..., T, K)", min_dims=2)
     check_float_tensor("codes", codes, "(..., T, C)", min_dims=2)
-    check_same_dtype_and_device(weights=weights, codes=codes)
+    if memory is None:
+        check_same_dtype_and_device(weights=weights, codes=codes)
+    else:
+        check_same_dtype_and_device(memory=memory, weights=weights, codes=codes)
     check_size("codes", codes, -2, weights.shape[-2], "the T items of weights")
     broadcast_batches(weights=weights.shape[:-2], codes=codes.shape[:-2])
     check_gradients(weights=[weights], codes=[codes])

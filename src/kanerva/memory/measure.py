@@ -184,7 +184,9 @@ def log_evidence(
     check_memory("prior", prior)
     check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
-    episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
+    episode = checked_episode(
+        weights, codes, noise_var, code_var, memory=prior, per_column=per_column
+    )
     check_episode_fits(prior, episode)
     if per_column:
         columns = _log_evidence(prior._split_columns(), episode.split_columns())

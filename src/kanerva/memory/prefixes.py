@@ -69,7 +69,9 @@ def condition_prefixes(
     check_memory("prior", prior)
     check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
-    episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
+    episode = checked_episode(
+        weights, codes, noise_var, code_var, memory=prior, per_column=per_column
+    )
     check_episode_fits(prior, episode)
     if per_column:
         columns = _prefix_states(prior._split_columns(), episode.split_columns(), columns=True)
@@ -153,7 +155,7 @@ def predict_next(
             got=repr(prior),
             fix="Use condition_prefixes and predict, which also work for separate covariances.",
         )
-    episode = checked_episode(weights, codes, noise_var, code_var)
+    episode = checked_episode(weights, codes, noise_var, code_var, memory=prior)
     check_episode_fits(prior, episode)
     check_weights(prior, read_weights)
     check_size("read_weights", read_weights, -2, episode.num_items, "the T items of weights")

@@ -81,7 +81,9 @@ def condition(
     check_memory("prior", prior)
     check_flag("per_column", per_column)
     per_column = per_column or prior.per_column
-    episode = checked_episode(weights, codes, noise_var, code_var, per_column=per_column)
+    episode = checked_episode(
+        weights, codes, noise_var, code_var, memory=prior, per_column=per_column
+    )
     check_episode_fits(prior, episode)
     if chunk is not None:
         check_integer(
