@@ -26,6 +26,7 @@ WITH_EXAMPLES = (
 # Where public names are listed (`__all__`), and the layers whose public names are checked.
 PUBLIC = ("kanerva", "kanerva.memory", "kanerva.store")
 CHECKED_LAYERS = WITH_EXAMPLES
+OUTSIDE_ALL = {"kanerva": ("open",)}  # public, but `from kanerva import *` must not hide a built-in
 
 # Operators that must be described like methods, and how an example shows them.
 OPERATORS = {"__add__": " + ", "__radd__": "sum(", "__sub__": " - "}
@@ -151,7 +152,7 @@ def public_names() -> dict[str, object]:
     """The public names of the layers that are checked, each once."""
     found: dict[int, tuple[str, object]] = {}
     for module in map(importlib.import_module, PUBLIC):
-        for name in module.__all__:
+        for name in (*module.__all__, *OUTSIDE_ALL.get(module.__name__, ())):
             item = getattr(module, name)
             if getattr(item, "__module__", "").startswith(CHECKED_LAYERS):
                 found.setdefault(id(item), (f"{module.__name__}.{name}", item))

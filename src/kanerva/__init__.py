@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from kanerva.models.kanerva_machine import KanervaMachine
     from kanerva.models.vae import VAE
     from kanerva.sparse import SparseMemory
-    from kanerva.store import MemoryStore
-    from kanerva.store import open_store as open
+    from kanerva.store import MemoryStore, open_store
     from kanerva.web.client import Client
+
+    open = open_store  # not an import: type checkers must take it as public
 
 __version__ = "0.2.0"
 
@@ -84,7 +85,7 @@ _HOMES = {
     "kanerva.web.client": ("Client",),
 }
 _OTHER_NAMES = {"open": ("kanerva.store", "open_store")}
-"""Names that would hide a built-in function inside their own module."""
+"""Public names that would hide a built-in function: not in `__all__`, so `import *` leaves it."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -115,7 +116,6 @@ __all__ = [
     "log_evidence",
     "log_prob",
     "memory_kl",
-    "open",
     "predict",
     "read_images",
     "recall",
@@ -133,4 +133,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_OTHER_NAMES])
