@@ -70,7 +70,9 @@ def read_tensor_file(
             got=f"{schema!r} in '{path}'",
             fix=f"Load it with the version of kanerva that wrote it, or {otherwise}.",
         )
-    if schema != "1" and words.pop("checksum", None) != _checksum(tensors, words):
+    # A file of schema 1 with a checksum is a newer one whose schema was changed.
+    has_checksum = schema != "1" or "checksum" in words
+    if has_checksum and words.pop("checksum", None) != _checksum(tensors, words):
         raise _damaged(path, "contents that do not match their checksum", what, otherwise)
     del words["schema"]
     try:
