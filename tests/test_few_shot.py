@@ -1,6 +1,8 @@
 """The model that predicts the next image: what its bound may see, and what it makes."""
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from kanerva.models.build import build_model
 from kanerva.models.checkpoint import load_with_card, save_model
 from kanerva.models.config import FewShotConfig, LadderVAEConfig
 from kanerva.models.few_shot_machine import FewShotMachine
+from kanerva.models.few_shot_parts import log_row_var
 from kanerva.models.ladder_vae import LadderVAE
 from kanerva.models.prequential import item_bounds
 
@@ -72,7 +75,10 @@ def test_reading_is_that_of_memories_written_one_by_one(model):
         mean, var = predict(memory, reading[0, number : number + 1], noise_var=1.0)
         torch.testing.assert_close(known.maps[0][number], mean[0], rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(
-            known.numbers[number, 0], model._log_var(var)[0], rtol=1e-3, atol=1e-3
+            known.numbers[number, 0],
+            log_row_var(var, noise_var=model.config.noise_var)[0],
+            rtol=1e-3,
+            atol=1e-3,
         )
         memory = model.write(images[0, number : number + 1], memory)
 
@@ -240,6 +246,58 @@ def test_mistakes_in_the_config(options, words):
         FewShotConfig(**options)
 
 
+@pytest.mark.parametrize("kind", ["memory", "vae"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda images: images.numpy(), "a tensor"),
+        (lambda images: images[0], r"images\[None\]"),
+        (lambda images: images[..., :20], "shape"),
+        (lambda images: images[:, :0], "at least one image"),
+        (lambda images: images.double(), "float32"),
+        (lambda images: 255 * images, "between 0"),
+        (lambda images: images - 1, "between 0"),
+        (lambda images: images + math.nan, "NaN"),
+    ],
+)
+def test_wrong_images(model, kind, make, words):
+    model = model if kind == "memory" else LadderVAE(VAE_CONFIG)
+    images = episodes()
+    noise = model.draw_noise(images)
+    for call in (model.item_bounds, model.reconstruct):
+        with pytest.raises(KanervaError, match=words) as caught:
+            call(make(images), noise)
+        assert caught.value.argument == "images"
+
+
+@pytest.mark.parametrize("kind", ["memory", "vae"])
+def test_wrong_noise(model, kind):
+    model = model if kind == "memory" else LadderVAE(VAE_CONFIG)
+    images = episodes()
+    noise = model.draw_noise(images)
+    wrong = [None, noise.code, model.draw_noise(images[:, :3]), noise._replace(code=None)]
+    if kind == "memory":
+        wrong += [
+            noise._replace(address=None),
+            noise._replace(address=noise.code),
+            noise._replace(embedding=noise.code),
+            noise._replace(forget=noise.code),
+        ]
+    for one in wrong:
+        for call in (model.item_bounds, model.reconstruct, model):
+            with pytest.raises(KanervaError, match=r"noise.*draw_noise\(images\)"):
+                call(images, one)
+    wrong_draws: list[dict[str, Any]] = [
+        {"images": images.numpy()},
+        {"images": images[0, 0]},
+        {"images": images[..., :20]},
+        {"images": images, "generator": 3},
+    ]
+    for arguments in wrong_draws:
+        with pytest.raises(KanervaError, match=next(reversed(arguments))):
+            model.draw_noise(**arguments)
+
+
 def test_mistakes(model):
     images = episodes()
     noise = model.draw_noise(images)
@@ -247,7 +305,12 @@ def test_mistakes(model):
         with pytest.raises(KanervaError, match="cues"):
             wrong(images, noise, images[:1])
     memory = model.write(images)
-    for options in ({"num_readings": 3}, {"temperature": -1.0}, {"sample": "yes"}):
+    for options in (
+        {"num_readings": 3},
+        {"temperature": -1.0},
+        {"sample": "yes"},
+        {"sample": False, "temperature": 0.5},
+    ):
         with pytest.raises(KanervaError):
             model.generate(memory, 2, **options)
     with pytest.raises(KanervaError, match="num_samples"):

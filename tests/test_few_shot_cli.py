@@ -85,6 +85,7 @@ def test_the_papers_model_item_by_item(capsys):
         (["eval", "fewshot", "--samples", "3"], "--samples"),
         (["eval", "fewshot", "--beside", "omniglot-vae"], "--beside"),
         (["generate", "fewshot", "--readings", "2"], "--readings"),
+        (["generate", "fewshot", "--sample"], "--sample"),
         (["generate", "fewshot-vae"], "checkpoint"),
     ],
 )

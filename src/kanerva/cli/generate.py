@@ -31,7 +31,8 @@ def generate(
             read.
         num: number of new images.
         readings: how often to read, by default 8; a few-shot model draws without readings.
-        sample: draw z and x as well, instead of taking means; a few-shot model always draws z.
+        sample: draw z and x as well, instead of taking means; not for a few-shot model, which
+            always draws.
         out: where to save the picture: .png with a row for every second reading, or .gif for an
             animation; by default runs/generate.png.
         overwrite: replace a file that is there already.
@@ -65,6 +66,13 @@ def generate(
             got=str(readings),
             fix="Leave it out, or use the model omniglot.",
         )
+    if draws and sample:
+        raise KanervaError(
+            "--sample",
+            expected="nothing: a few-shot model always draws",
+            got="--sample",
+            fix="Leave it out, or use the model omniglot.",
+        )
     if readings is None:
         readings = 0 if draws else 8
     check_integer(
@@ -81,7 +89,7 @@ def generate(
         state,
         num,
         num_readings=readings,
-        sample=sample or draws,
+        sample=sample or draws,  # a few-shot model that draws nothing repeats one image
         generator=generator,
         on_reading=lambda number, images: steps.update({f"reading {number}": images}),
     )

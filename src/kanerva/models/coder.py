@@ -109,7 +109,7 @@ class Coder(nn.Module):
         check_is_tensor(argument, image)
         self.check_images(argument, image[None])
 
-    def check_images(self, argument: str, images: Tensor) -> None:
+    def check_images(self, argument: str, images: Tensor, *, at_most: float = 1.0) -> None:
         """Refuse what is not a tensor (..., T, channels, H, W) of pixels between 0 and 1."""
         check_is_tensor(argument, images)
         self.check_shape(argument, images)
@@ -133,13 +133,17 @@ class Coder(nn.Module):
                 argument, expected=f"{like.dtype} pixels", got=str(images.dtype), fix=fix
             )
         low, high = images.min().item(), images.max().item()
-        if not (low >= 0 and high <= 1):
+        if not (low >= 0 and high <= at_most):
             raise KanervaError(
                 argument,
                 expected="pixels between 0 (background) and 1 (ink)",
                 got=f"values from {low:g} to {high:g}",
                 fix="Divide bytes by 255, or clamp: images.clamp(0, 1); NaN comes from elsewhere.",
             )
+
+    def check_prepared_images(self, argument: str, images: Tensor) -> None:
+        """The same for what `prepare` returned: while training, colours have a little noise."""
+        self.check_images(argument, images, at_most=1 + 1 / 256 if self.training else 1.0)
 
 
 def check_is_tensor(argument: str, value: object) -> None:

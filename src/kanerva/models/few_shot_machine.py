@@ -8,27 +8,33 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kanerva.checks import check_integer, check_number
+from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
-from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState, Prediction, predict
 from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.addressing import AddressTable
 from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.config import FewShotConfig, checked_config
 from kanerva.models.few_shot_importance import log_weights
-from kanerva.models.few_shot_parts import MapAddressing, start_together
-from kanerva.models.input_checks import check_reading_options
+from kanerva.models.few_shot_parts import (
+    MapAddressing,
+    check_drawing_options,
+    log_row_var,
+    start_together,
+)
+from kanerva.models.input_checks import (
+    check_next_image_inputs,
+    check_noise_inputs,
+    check_reading_options,
+    refuse_cues,
+)
 from kanerva.models.ladder_coder import Known, MemoryLadderCoder
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Noise, OnReading
 from kanerva.models.nets import mlp
-
-SMALLEST_VAR = 0.01
-"""Added to w'Uw before its logarithm is taken."""
 
 
 class FewShotMachine(MemoryModel[MemoryState]):
@@ -97,27 +103,21 @@ class FewShotMachine(MemoryModel[MemoryState]):
         def randn(*shape: int) -> Tensor:
             return torch.randn(shape, device=images.device, generator=generator)
 
+        check_noise_inputs(self.coder, images, generator)
         items = images.shape[:-3]
         noisy = self.training and self.config.input_noise > 0
-        forgets = self.training and self.config.empty_share > 0
-        return Noise(
+        noise = Noise(
             code=randn(*items, self.coder.noise_size),
             address=randn(2, *items, self.config.address_code_size),
             embedding=randn(2, *items, 2 * self.config.code_size) if noisy else None,
-            forget=torch.rand(items, device=images.device, generator=generator)
-            if forgets
-            else None,
         )
+        if not (self.training and self.config.empty_share > 0):
+            return noise
+        return noise._replace(forget=torch.rand(items, device=images.device, generator=generator))
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        if cues is not None:
-            raise KanervaError(
-                "cues",
-                expected="none: the next image is predicted, not repaired",
-                got=f"a tensor {tuple(cues.shape)}",
-                fix="Leave them out; set training.damaged to 0.",
-            )
-        items = self.item_bounds(images, noise)
+        refuse_cues(cues, why="the next image is predicted", fix="Set training.damaged to 0.")
+        items = self._item_bounds(images, noise)
         free = None if self.training else torch.zeros_like(items.total[..., 0])
         return mean_over_items(items, free)
 
@@ -132,6 +132,11 @@ class FewShotMachine(MemoryModel[MemoryState]):
             The named terms of the negative bound, each (B, T).
 
         """
+        self.coder.check_prepared_images("images", images)
+        return self._item_bounds(images, noise)
+
+    def _item_bounds(self, images: Tensor, noise: Noise) -> ItemBounds:
+        """The same without a look at the pixels, for which a device would have to be waited for."""
         parameters, kl_address, kl_code = self._draw_items(images, noise)
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
         return ItemBounds(-log_likelihood, kl_address, kl_code)
@@ -148,10 +153,12 @@ class FewShotMachine(MemoryModel[MemoryState]):
             Images of the same shape, for each pixel how likely it is ink.
 
         """
+        self.coder.check_prepared_images("images", images)
         return self.coder.likelihood.mean(self._draw_items(images, noise)[0])
 
     def _draw_items(self, images: Tensor, noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
         """Parameters of p(x|z) like the images, and the KL terms of y and z, (B, T)."""
+        check_next_image_inputs(self.coder, images, noise, self.config.address_code_size)
         levels, B_T = self.coder.levels(images), images.shape[:2]
         embeddings = self.coder.embed(levels).reshape(*B_T, -1)
         posterior, writing, reading = self.addresses(embeddings, noise)
@@ -231,16 +238,14 @@ class FewShotMachine(MemoryModel[MemoryState]):
     def _known(self, read: Prediction) -> Known:
         """Readings (2, ...), at y and at 0, as the coder takes them."""
         at_y, summary = read.mean.flatten(1, -2).unbind(0)
-        return Known((at_y, summary), self._log_var(read.var).flatten(1).mT)
+        log_var = log_row_var(read.var, noise_var=self.config.noise_var)
+        return Known((at_y, summary), log_var.flatten(1).mT)
 
     def _address_prior(self, mean: Tensor, var: Tensor) -> Gaussian:
         """p(y|M) from the summary of the memory."""
-        given = torch.cat([mean, self._log_var(var)[..., None]], dim=-1)
+        log_var = log_row_var(var, noise_var=self.config.noise_var)
+        given = torch.cat([mean, log_var[..., None]], dim=-1)
         return gaussian.from_parameters(self.address_prior(given))
-
-    def _log_var(self, var: Tensor) -> Tensor:
-        """ln w'Uw of a prediction's variance w'Uw + noise_var."""
-        return (var - self.config.noise_var).clamp_min(0).add(SMALLEST_VAR).log()
 
     # -- new images ------------------------------------------------------------------------------
 
@@ -262,7 +267,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
             memory: what `write` returned, or `prior_memory()`.
             num_images: how many images to make from each memory.
             num_readings: must be 0: a drawing is not read again.
-            sample: draw y and z; without it they are means, and all images are the same.
+            sample: draw y and z; without it all images are the same: there is no temperature.
             generator: source of the samples; torch's global one by default.
             on_reading: called with 0 and the images.
             temperature: factor on the standard deviations of y and z: below 1 images vary less.
@@ -271,12 +276,8 @@ class FewShotMachine(MemoryModel[MemoryState]):
             Images (..., num_images, channels, H, W): for each pixel, how likely it is ink.
 
         """
-        check_integer(
-            "num_readings", num_readings, at_least=0, at_most=0, fix="Leave it out, or pass 0."
-        )
-        check_number("temperature", temperature, at_least=0, fix="Use 1.")
-        check_generator(generator, self.device)
-        check_reading_options(sample, on_reading)
+        check_drawing_options(num_readings, sample, temperature)
+        check_reading_options(sample, on_reading, generator, self.device)
         batch = self.memory_module.checked_batch_shape(memory)
         self.coder.check_num_images(num_images, batch)
 

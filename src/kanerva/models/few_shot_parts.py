@@ -3,10 +3,15 @@
 import torch
 from torch import Tensor, nn
 
+from kanerva.checks import check_integer, check_number
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
+from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.addressing import AddressTable, LearnedAddressing
+
+SMALLEST_VAR = 0.01
+"""Added to w'Uw before its logarithm is taken."""
 
 
 class MapAddressing(LearnedAddressing[MemoryState]):
@@ -14,6 +19,26 @@ class MapAddressing(LearnedAddressing[MemoryState]):
 
     def posterior(self, embeddings: Tensor, state: MemoryState) -> Gaussian:
         return gaussian.from_parameters(self.address_net(embeddings.chunk(2, dim=-1)[0]))
+
+
+def check_drawing_options(num_readings: object, sample: object, temperature: object) -> None:
+    """Refuse options of `generate` that would have no effect."""
+    check_integer(
+        "num_readings", num_readings, at_least=0, at_most=0, fix="Leave it out, or pass 0."
+    )
+    check_number("temperature", temperature, at_least=0, fix="Use 1.")
+    if sample is False and temperature != 1.0:
+        raise KanervaError(
+            "temperature",
+            expected="1 where sample is False: nothing is drawn",
+            got=str(temperature),
+            fix="Leave it out, or pass sample=True.",
+        )
+
+
+def log_row_var(var: Tensor, *, noise_var: float) -> Tensor:
+    """ln w'Uw of a prediction's variance w'Uw + noise_var."""
+    return (var - noise_var).clamp_min(0).add(SMALLEST_VAR).log()
 
 
 @torch.no_grad()

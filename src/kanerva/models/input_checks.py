@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from kanerva.errors import KanervaError
-from kanerva.memory.tensor_checks import check_flag
+from kanerva.memory.tensor_checks import check_flag, check_generator
 from kanerva.models.coder import Coder, check_is_tensor
+from kanerva.models.ladder_coder import LadderCoder
 from kanerva.models.model import Noise
 
 
@@ -51,9 +52,67 @@ def check_bound_inputs(
         _check_cues(images, cues)
 
 
-def check_reading_options(sample: object, on_reading: object) -> None:
-    """Refuse what is not True or False, and what cannot be called."""
+def check_next_image_inputs(
+    coder: LadderCoder, images: Tensor, noise: Noise, address_code_size: int | None = None
+) -> None:
+    """The same for a model whose codes are drawn in groups, and which has no cues.
+
+    Args:
+        coder: the coder of the model.
+        images: episodes (B, T, channels, H, W).
+        noise: what `draw_noise` returned.
+        address_code_size: Y; None for a model without addresses.
+
+    """
+    if torch.compiler.is_compiling():
+        return
+    check_is_tensor("images", images)
+    coder.check_shape("images", images)
+    if images.dim() != 5:
+        raise KanervaError(
+            "images",
+            expected="episodes (B, T, channels, H, W)",
+            got=f"shape {tuple(images.shape)}",
+            fix="images[None] makes one episode of (T, channels, H, W); flatten(0, -5) joins "
+            "several dimensions of episodes.",
+        )
+    if not isinstance(noise, Noise):
+        raise _noise_error("noise", "what draw_noise(images) returned", type(noise).__name__)
+    items = tuple(images.shape[:2])
+    _check_noise("noise.code", noise.code, (*items, coder.noise_size))
+    if address_code_size is None:
+        return
+    _check_noise("noise.address", noise.address, (2, *items, address_code_size))
+    if noise.embedding is not None:
+        _check_noise("noise.embedding", noise.embedding, (2, *items, 2 * coder.code_size))
+    if noise.forget is not None:
+        _check_noise("noise.forget", noise.forget, items)
+
+
+def refuse_cues(cues: Tensor | None, *, why: str, fix: str) -> None:
+    """Refuse the cues of a bound for a model that does not read."""
+    if cues is not None:
+        check_is_tensor("cues", cues)
+        raise KanervaError(
+            "cues", expected=f"none: {why}", got=f"a tensor {tuple(cues.shape)}", fix=fix
+        )
+
+
+def check_noise_inputs(coder: Coder, images: Tensor, generator: object) -> None:
+    """Refuse what noise cannot be drawn for; only the shape and the device of images count."""
+    if torch.compiler.is_compiling():
+        return
+    check_is_tensor("images", images)
+    coder.check_shape("images", images)
+    check_generator(generator, images.device)
+
+
+def check_reading_options(
+    sample: object, on_reading: object, generator: object, device: torch.device
+) -> None:
+    """Refuse what is not True or False, what cannot be called, and a generator elsewhere."""
     check_flag("sample", sample)
+    check_generator(generator, device)
     if on_reading is not None and not callable(on_reading):
         raise KanervaError(
             "on_reading",

@@ -6,11 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.checks import check_integer
-from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.config import LadderVAEConfig, checked_config
-from kanerva.models.input_checks import check_reading_options
+from kanerva.models.input_checks import (
+    check_next_image_inputs,
+    check_noise_inputs,
+    check_reading_options,
+    refuse_cues,
+)
 from kanerva.models.ladder import Drawn, Levels
 from kanerva.models.ladder_coder import Known, LadderCoder
 from kanerva.models.model import Model, Noise, OnReading
@@ -48,18 +52,17 @@ class LadderVAE(Model):
         return self._config
 
     def draw_noise(self, images: Tensor, *, generator: torch.Generator | None = None) -> Noise:
+        check_noise_inputs(self.coder, images, generator)
         shape = (*images.shape[:-3], self.coder.noise_size)
         return Noise(torch.randn(shape, device=images.device, generator=generator))
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        if cues is not None:
-            raise KanervaError(
-                "cues",
-                expected="none: a VAE has no memory to read from",
-                got=f"a tensor {tuple(cues.shape)}",
-                fix="Leave them out; to train a VAE set training.damaged to 0.",
-            )
-        items = self.item_bounds(images, noise)
+        refuse_cues(
+            cues,
+            why="a VAE has no memory to read from",
+            fix="Leave them out; to train a VAE set training.damaged to 0.",
+        )
+        items = self._item_bounds(images, noise)
         free = None if self.training else torch.zeros_like(items.total[..., 0])
         return mean_over_items(items, free)
 
@@ -74,6 +77,11 @@ class LadderVAE(Model):
             The named terms of the negative bound, each (B, T).
 
         """
+        self.coder.check_prepared_images("images", images)
+        return self._item_bounds(images, noise)
+
+    def _item_bounds(self, images: Tensor, noise: Noise) -> ItemBounds:
+        """The same without a look at the pixels, for which a device would have to be waited for."""
         drawn = self._draw_items(images, noise)
         parameters = drawn.parameters.reshape(images.shape)
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
@@ -92,10 +100,12 @@ class LadderVAE(Model):
             Images of the same shape, for each pixel how likely it is ink.
 
         """
+        self.coder.check_prepared_images("images", images)
         parameters = self._draw_items(images, noise).parameters
         return self.coder.likelihood.mean(parameters).reshape(images.shape)
 
     def _draw_items(self, images: Tensor, noise: Noise) -> Drawn:
+        check_next_image_inputs(self.coder, images, noise)
         known = self._known(images.shape[:-3].numel())
         return self.coder.draw(known, self.coder.levels(images), noise.code.flatten(0, -2))
 
@@ -160,8 +170,7 @@ class LadderVAE(Model):
         check_integer(
             "num_readings", num_readings, at_least=0, at_most=0, fix="Leave it out, or pass 0."
         )
-        check_generator(generator, self.device)
-        check_reading_options(sample, on_reading)
+        check_reading_options(sample, on_reading, generator, self.device)
         self.coder.check_num_images(num_images)
         shape = (num_images, self.coder.noise_size)
         noise = float(sample) * torch.randn(shape, device=self.device, generator=generator)

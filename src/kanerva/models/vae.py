@@ -5,12 +5,15 @@ from torch import Tensor
 
 from kanerva.checks import check_integer
 from kanerva.distributions import gaussian
-from kanerva.errors import KanervaError
-from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound, ItemBounds, mean_over_items
 from kanerva.models.coder import Coder
 from kanerva.models.config import VAEConfig, checked_config
-from kanerva.models.input_checks import check_bound_inputs, check_reading_options
+from kanerva.models.input_checks import (
+    check_bound_inputs,
+    check_noise_inputs,
+    check_reading_options,
+    refuse_cues,
+)
 from kanerva.models.model import Model, Noise, OnReading
 
 
@@ -69,9 +72,8 @@ class VAE(Model):
             Images (num_images, channels, H, W) between 0 and 1.
 
         """
-        check_generator(generator, self.device)
         self.coder.check_num_images(num_images)
-        check_reading_options(sample, on_reading)
+        check_reading_options(sample, on_reading, generator, self.device)
         check_integer("num_readings", num_readings, at_least=0, fix="0 feeds nothing back.")
         shape = (num_images, self.config.code_size)
         dtype = self.coder.dtype
@@ -90,6 +92,7 @@ class VAE(Model):
         raise RuntimeError("num_readings is at least 0")
 
     def draw_noise(self, images: Tensor, *, generator: torch.Generator | None = None) -> Noise:
+        check_noise_inputs(self.coder, images, generator)
         shape = (*images.shape[:-3], self.config.code_size)
         return Noise(torch.randn(shape, device=images.device, generator=generator))
 
@@ -111,13 +114,11 @@ class VAE(Model):
         return torch.stack(rows)
 
     def forward(self, images: Tensor, noise: Noise, cues: Tensor | None = None) -> Bound:
-        if cues is not None:
-            raise KanervaError(
-                "cues",
-                expected="none: a VAE has no memory to read from",
-                got=f"a tensor {tuple(cues.shape)}",
-                fix="Leave them out; to train a VAE set training.damaged to 0.",
-            )
+        refuse_cues(
+            cues,
+            why="a VAE has no memory to read from",
+            fix="Leave them out; to train a VAE set training.damaged to 0.",
+        )
         check_bound_inputs(self.coder, images, noise)
         code = gaussian.from_parameters(self.coder.encode(images))
         parameters = self.coder.decode(code.sample(noise.code))
