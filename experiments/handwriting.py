@@ -13,12 +13,20 @@ from pathlib import Path
 import torch
 
 from kanerva.data import load_dataset
-from kanerva.evaluation.calibrate import calibrate_confidence, calibrate_gate, collect_readings
+from kanerva.evaluation.calibrate import (
+    calibrate_confidence,
+    calibrate_gate,
+    collect_candidates,
+    collect_readings,
+    fit_ranking,
+)
 from kanerva.models.checkpoint import load_with_card, save_model
 from kanerva.models.kanerva_machine import KanervaMachine
 
 EPISODES = {8: 6, 32: 3, 100: 1}
 """Episodes of each length to calibrate with; each is read with every damage."""
+RANKED = 60
+"""Episodes of drawers that were trained on, to fit how the reader chooses between items."""
 
 
 def main() -> None:
@@ -30,6 +38,8 @@ def main() -> None:
     model, card = load_with_card(arguments.run)
     assert isinstance(model, KanervaMachine)
     valid = load_dataset("omniglot", "valid")
+    fit = load_dataset("omniglot", "fit")
+    ranking_loss = fit_ranking(model, collect_candidates(model, fit, num_episodes=RANKED))
     calibrate_gate(model, valid)
     readings = [
         collect_readings(model, valid, episode_length=length, num_episodes=number, seed=length)
@@ -39,6 +49,7 @@ def main() -> None:
     save_model(arguments.out, model, card)
     assert model.access.novel is not None
     report = {"gate": model.access.novel.gate.tolist(), "confidence_nats": loss}
+    report["ranking_nats"] = ranking_loss
     for length, part in zip(EPISODES, readings, strict=True):
         assert model.calibration is not None
         with torch.no_grad():

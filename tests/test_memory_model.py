@@ -206,6 +206,16 @@ def test_what_is_not_an_image_or_a_memory_is_refused(machine, images):
             call()
 
 
+@pytest.mark.parametrize("name", ["handwriting", "omniglot"])
+@pytest.mark.parametrize("keep_cue", [True, False])
+def test_a_cue_without_ink_has_no_confidence(name, keep_cue):
+    km, images = kanerva.load(name), draw_episodes(1, seeded())[0]
+    cues = torch.cat([torch.zeros(1, 1, 28, 28), images[:1]])
+    confidence = km.read(cues, km.write(images), keep_cue=keep_cue).confidence
+    assert confidence[0] == 0
+    assert confidence[1] > 0
+
+
 def test_an_overfull_memory_warns(machine):
     items = draw_episodes(4, seeded()).flatten(0, 1)
     machine.write(items[:32])  # what it was trained with: no warning

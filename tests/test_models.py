@@ -1,5 +1,6 @@
 """The models: their bound against a slow transcription of the paper, options, honesty rules."""
 
+import builtins
 import json
 import math
 from pathlib import Path
@@ -15,7 +16,7 @@ from kanerva import VAE, KanervaError, condition, memory_kl, recall
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.build import build_model
-from kanerva.models.checkpoint import OLD_NAMES, load_with_card, save_model
+from kanerva.models.checkpoint import OLD_NAMES, SHIPPED, SHIPPED_FOLDER, load_with_card, save_model
 from kanerva.models.config import (
     CONFIGS,
     ModelConfig,
@@ -292,8 +293,16 @@ def test_wrong_images_are_refused():
 
 def test_public_names():
     assert kanerva.KanervaMachine is KanervaMachine
-    for name in kanerva.__all__:
+    for name in (*kanerva.__all__, "open"):
         assert getattr(kanerva, name) is not None
+        assert name in dir(kanerva)
+
+
+def test_importing_everything_hides_no_builtin():
+    names: dict[str, object] = {}
+    exec("from kanerva import *", names)
+    assert names["load"] is kanerva.load
+    assert not set(names) & (set(dir(builtins)) - {"__builtins__", *dir(object())})
 
 
 def test_a_vae_generates_and_feeds_back():
@@ -473,6 +482,19 @@ class TestFiles:
         path.write_bytes(path.read_bytes().replace(b"here", b"HERE"))
         with pytest.raises(KanervaError, match="checksum"):
             kanerva.load(path)
+
+    @pytest.mark.parametrize("name", SHIPPED)
+    def test_a_flipped_byte_of_a_shipped_model_is_noticed(self, name, tmp_path):
+        """Near the end are weights; `recipe` and `schema` are words of the metadata."""
+        whole = (SHIPPED_FOLDER / f"{name}.safetensors").read_bytes()
+        at_schema = whole.index(b'"schema":"') + len(b'"schema":"')
+        path = tmp_path / "copy.safetensors"
+        for position in (len(whole) - 10, len(whole) // 2, whole.index(b"recipe"), at_schema):
+            data = bytearray(whole)
+            data[position] ^= 3  # the schema "2" becomes "1", which has no checksum
+            path.write_bytes(data)
+            with pytest.raises(KanervaError, match="checksum"):
+                load_with_card(path)
 
     def test_the_kind_of_model_is_checked(self, tmp_path):
         path = tmp_path / "vae.safetensors"

@@ -1,21 +1,26 @@
-"""Fit what a trained model says about itself, on images that it was not trained on.
+"""Fit the last parts of a trained Kanerva Machine with Fourier keys.
 
-`calibrate_confidence` fits the probability that a reading is right, and `calibrate_gate` the
-probability that an image is in the memory. Both need a Kanerva Machine with Fourier keys.
+`fit_ranking` fits how a reader chooses between items, on images that the model was trained on. The
+other two use images that it was not trained on: `calibrate_confidence` fits the probability that a
+reading is right, and `calibrate_gate` the probability that an image is in the memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.data.damage import DAMAGES, Damage, damage
 from kanerva.distributions import gaussian
-from kanerva.models.confidence import NUM_HIDDEN, Signs
+from kanerva.models.confidence import Signs
 from kanerva.models.episode_bound import novel_terms, written_terms
+from kanerva.models.fitted_network import NUM_HIDDEN, FittedNetwork
+from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.kanerva_machine import KanervaMachine
+from kanerva.models.ranking import compare
 
 LENGTHS = (8, 32, 100)
 """Numbers of written images to calibrate with."""
@@ -78,10 +83,78 @@ def calibrate_confidence(
     inputs = torch.cat([torch.stack(part.signs, -1) for part in readings]).double()
     right = torch.cat([part.is_right for part in readings]).double()
     weights = torch.cat([_weights(part) for part in readings])
-    centre, scale = inputs.mean(0), inputs.std(0).clamp_min(1e-6)
+
+    def loss_of(logits: Tensor) -> Tensor:
+        losses = functional.binary_cross_entropy_with_logits(logits, right, reduction="none")
+        return (weights * losses).sum() / weights.sum()
+
+    return _fit(calibration, inputs, loss_of, num_steps=num_steps)
+
+
+@torch.no_grad()
+def collect_candidates(
+    model: KanervaMachine,
+    dataset: Dataset,
+    *,
+    episode_length: int = 32,
+    num_episodes: int,
+    num_candidates: int = 8,
+    seed: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """The items nearest to damaged cues, compared with them, and which of them is right.
+
+    Returns:
+        What `Ranking` sees, (N, num_candidates, features), and the number of the right candidate,
+        (N,). Cues whose item is not among the nearest are left out.
+
+    """
+    sampler = EpisodeSampler(dataset, num_items=episode_length)
+    generator = torch.Generator(dataset.device).manual_seed(seed)
+    prior, addressing = model.prior_memory(), model.addressing
+    own = torch.arange(episode_length, device=dataset.device)[:, None]
+    features, answers = [], []
+    for _ in range(num_episodes):
+        images = sampler.sample(1, generator=generator)[0]
+        places = addressing.posterior(model.coder.encode(images), prior).mean
+        codes = model.memory_module.read(model.write(images), addressing.address_for(places)).mean
+        decoded = model.coder.likelihood.mean(model.coder.decode(codes))
+        for kind in DAMAGES:
+            cues = damage(images, kind, generator=generator)
+            asked = addressing.posterior(model.coder.encode(cues), prior)
+            var = asked.log_var.exp() + FourierKeys.cue_std**2
+            distance = ((asked.mean[:, None] - places).square() / var[:, None]).sum(-1)
+            distance, nearest = distance.topk(min(num_candidates, episode_length), largest=False)
+            compared = compare(cues, decoded[nearest].transpose(0, 1)).transpose(0, 1)
+            is_own = nearest == own
+            found = is_own.any(-1)
+            features.append(torch.cat([distance[..., None], compared], -1)[found])
+            answers.append(is_own.int().argmax(-1)[found])
+    return torch.cat(features), torch.cat(answers)
+
+
+def fit_ranking(
+    model: KanervaMachine, candidates: tuple[Tensor, Tensor], *, num_steps: int = 1500
+) -> float:
+    """Fit which of several items a cue means; returns the cross-entropy of the fit."""
+    assert model.ranking is not None
+    inputs, answers = candidates
+
+    def loss_of(logits: Tensor) -> Tensor:
+        return functional.cross_entropy(logits, answers)
+
+    return _fit(model.ranking, inputs.double(), loss_of, num_steps=num_steps)
+
+
+def _fit(
+    network: FittedNetwork, inputs: Tensor, loss_of: Callable[[Tensor], Tensor], *, num_steps: int
+) -> float:
+    """Fit a network to inputs (..., num_inputs) in float64, and keep its parameters."""
+    num_inputs = inputs.shape[-1]
+    centre = inputs.reshape(-1, num_inputs).mean(0)
+    scale = inputs.reshape(-1, num_inputs).std(0).clamp_min(1e-6)
     inputs = ((inputs - centre) / scale).clamp(-5, 5)
     generator = torch.Generator().manual_seed(0)
-    first = torch.randn(NUM_HIDDEN, inputs.shape[-1], generator=generator).double() / 3
+    first = torch.randn(NUM_HIDDEN, num_inputs, generator=generator).double() / 3
     parameters = [first, torch.zeros(NUM_HIDDEN).double(), torch.zeros(NUM_HIDDEN + 1).double()]
     for parameter in parameters:
         parameter.requires_grad_()
@@ -92,17 +165,14 @@ def calibrate_confidence(
         adam.zero_grad()
         first, first_bias, last = parameters
         logits = torch.tanh(inputs @ first.mT + first_bias) @ last[:-1] + last[-1]
-        losses = torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, right, reduction="none"
-        )
-        loss = (weights * losses).sum() / weights.sum() + 1e-4 * first.square().sum()
+        loss = loss_of(logits) + 1e-4 * first.square().sum()
         loss.backward()
         adam.step()
         schedule.step()
     names = ("centre", "scale", "first", "first_bias", "last", "is_fitted")
     values = (centre, scale, *(parameter.detach() for parameter in parameters), torch.ones(()))
     for name, value in zip(names, values, strict=True):
-        getattr(calibration, name).copy_(value)
+        getattr(network, name).copy_(value)
     return loss.item()
 
 

@@ -30,6 +30,8 @@ SHIPPED_KINDS: dict[str, type[Model]] = {
     "fewshot-vae": LadderVAE,
 }
 """The classes of the models that are not a `KanervaMachine`."""
+OPTIONAL = "ranking."
+"""Parameters that older checkpoints do not have: what is fitted after training."""
 OLD_NAMES = {
     "encoder.": "coder.encoder.",
     "decoder.": "coder.decoder.",
@@ -229,7 +231,9 @@ def model_from(tensors: Mapping[str, Tensor], metadata: Metadata) -> Model:
         if not isinstance(fields, dict):
             raise KeyError("no description of the model")
         model = build_model(config_from_dict(fields))
-        model.load_state_dict(dict(tensors))
+        own = model.state_dict().items()
+        unfitted = {name: value for name, value in own if name.startswith(OPTIONAL)}
+        model.load_state_dict(unfitted | dict(tensors))
     except (TypeError, KeyError, RuntimeError) as error:
         raise KanervaError(
             "checkpoint",

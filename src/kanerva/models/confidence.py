@@ -6,16 +6,17 @@ Shapes: T cues, C code size; leading dimensions are free.
 from typing import NamedTuple, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kanerva.distributions import gaussian
 from kanerva.models.coder import Coder
+from kanerva.models.fitted_network import FittedNetwork
+from kanerva.models.likelihood import BernoulliPixels
 from kanerva.models.memory_access import MemoryAccess
 
 State = TypeVar("State")
 TOLERANCE = 0.2
 """How far the code of a reading may be from what the memory holds, relative to the code's size."""
-NUM_HIDDEN = 16
 
 
 class Signs(NamedTuple):
@@ -28,7 +29,7 @@ class Signs(NamedTuple):
     first_log_var: Tensor
     """The same at the address of the cue."""
     lead: Tensor
-    """By how much the objective is above the best of the other addresses that were found."""
+    """By how much the merit is above the best of the other addresses that were found."""
     return_distance: Tensor
     """How far the address of the image that was read is from where it was read."""
     code_distance: Tensor
@@ -41,35 +42,19 @@ class Signs(NamedTuple):
     """How full the memory is."""
 
 
-class Calibration(nn.Module):
+class Calibration(FittedNetwork):
     """The probability that a reading is the image it was asked for, from its signs.
 
     A network with one hidden layer, fitted on images that the model was not trained on
     (`kanerva.evaluation.calibrate`).
     """
 
-    centre: Tensor
-    scale: Tensor
-    first: Tensor
-    first_bias: Tensor
-    last: Tensor
-    is_fitted: Tensor
-
     def __init__(self) -> None:
-        super().__init__()
-        num_signs = len(Signs._fields)
-        self.register_buffer("centre", torch.zeros(num_signs))
-        self.register_buffer("scale", torch.ones(num_signs))
-        self.register_buffer("first", torch.zeros(NUM_HIDDEN, num_signs))
-        self.register_buffer("first_bias", torch.zeros(NUM_HIDDEN))
-        self.register_buffer("last", torch.zeros(NUM_HIDDEN + 1))
-        self.register_buffer("is_fitted", torch.zeros(()))
+        super().__init__(len(Signs._fields))
 
     def forward(self, signs: Signs) -> Tensor:
         """The probability that each reading is right, (..., T)."""
-        inputs = (torch.stack(torch.broadcast_tensors(*signs), -1) - self.centre) / self.scale
-        hidden = torch.tanh(inputs.clamp(-5, 5) @ self.first.mT + self.first_bias)
-        return torch.sigmoid(hidden @ self.last[:-1] + self.last[-1])
+        return torch.sigmoid(self.logits(torch.stack(torch.broadcast_tensors(*signs), -1)))
 
 
 def ink_shares(cues: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -77,6 +62,16 @@ def ink_shares(cues: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
     cues, images = cues.flatten(-3), images.flatten(-3)
     both = torch.minimum(cues, images).sum(-1)
     return 1 - both / images.sum(-1).clamp_min(1), 1 - both / cues.sum(-1).clamp_min(1)
+
+
+def zero_without_ink(confidence: Tensor, cues: Tensor, coder: Coder) -> Tensor:
+    """The confidence, but 0 for a cue with less than one pixel of ink: it asks for nothing.
+
+    Colours have no ink: a black photograph is an image like others.
+    """
+    if not isinstance(coder.likelihood, BernoulliPixels):
+        return confidence
+    return torch.where(cues.flatten(-3).sum(-1) < 1, 0.0, confidence)
 
 
 def confidence_in(

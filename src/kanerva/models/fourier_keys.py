@@ -24,8 +24,8 @@ class FourierKeys(nn.Module):
 
     cue_std = 0.5
     """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
-    num_starts = 4
-    """Places around the mean of q(y|x) where a search begins."""
+    num_starts = 8
+    """Places near the mean of q(y|x) where a search begins."""
     frequencies: Tensor
 
     def __init__(self, *, num_rows: int, address_code_size: int, width: float) -> None:

@@ -14,6 +14,7 @@ from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.novel import NovelCodes
+from kanerva.models.ranking import Ranking
 from kanerva.models.search_reading import SearchReader
 
 FOURIER_PRIOR_SCALE = 4.0
@@ -74,6 +75,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
         )
         super().__init__(config, coder=coder, access=access)
         self.calibration = Calibration() if config.keys == "fourier" else None
+        self.ranking = Ranking() if config.keys == "fourier" else None
 
     @property
     def config(self) -> ModelConfig:
@@ -87,6 +89,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
             self.access,
             noise_var=self.config.noise_var,
             calibration=self.calibration,
+            ranking=self.ranking,
         )
 
     @torch.no_grad()

@@ -18,6 +18,7 @@ from kanerva.models.episode_bound import episode_bound
 from kanerva.models.importance import log_importance_weights
 from kanerva.models.input_checks import (
     check_bound_inputs,
+    check_noise_inputs,
     check_reading_options,
     check_same_shape,
 )
@@ -168,8 +169,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         self.coder.check_images("cues", cues)
-        check_reading_options(sample, on_reading)
-        check_generator(generator, self.device)
+        check_reading_options(sample, on_reading, generator, self.device)
         self.memory_module.check_fits(memory, cues.shape[:-4])
         reader = self._search_reader()
         options = checked_search(
@@ -220,8 +220,7 @@ class MemoryModel(Model, Generic[State]):
 
         """
         check_integer("num_readings", num_readings, at_least=0, fix="8 is a good start.")
-        check_generator(generator, self.device)
-        check_reading_options(sample, on_reading)
+        check_reading_options(sample, on_reading, generator, self.device)
         batch, likelihood = self.memory_module.checked_batch_shape(memory), self.coder.likelihood
         self.coder.check_num_images(num_images, batch)
         parameters = decode_prior(
@@ -285,6 +284,7 @@ class MemoryModel(Model, Generic[State]):
         def randn(*shape: int) -> Tensor:
             return torch.randn(shape, device=images.device, generator=generator)
 
+        check_noise_inputs(self.coder, images, generator)
         memory, addressing = self.memory_module, self.addressing
         items, C = images.shape[:-3], self.config.code_size
         noisy = images.shape[-3:] if self.config.noisy_input == "image" else (2 * C,)

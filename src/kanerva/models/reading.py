@@ -9,7 +9,7 @@ from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_flag
 from kanerva.models.coder import Coder
-from kanerva.models.confidence import Signs, confidence_in
+from kanerva.models.confidence import Signs, confidence_in, zero_without_ink
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import OnReading
 
@@ -40,7 +40,8 @@ class ReadResult(NamedTuple):
     """(..., T, C): the codes that were decoded."""
     confidence: Tensor
     """(..., T) between 0 and 1: the probability that the reading is the image the cue was made of,
-    for a model with a calibration; a score for others. See `kanerva.models.confidence`."""
+    for a model with a calibration; a score for others. A cue without ink has 0. See
+    `kanerva.models.confidence`."""
     steps: list[Tensor]
     """The images after each reading, the last one included."""
     objectives: Tensor | None = None
@@ -124,6 +125,7 @@ def read_repeatedly(
         if on_reading is not None:
             on_reading(number, steps[-1])
     confidence = confidence_in(coder, access, cues, codes, steps[-1], state)
+    confidence = zero_without_ink(confidence, cues, coder)
     return ReadResult(steps[-1], weights, codes, confidence, steps)
 
 
