@@ -146,3 +146,9 @@ def test_eval_says_that_the_images_changed(trained):
     done = run("eval", "run", *EVAL, cwd=trained)
     assert done.returncode == 0
     assert "changed since" in done.stderr
+
+
+def test_eval_says_that_images_are_repeated(trained):
+    done = run("eval", "run", *EVAL, "--episode-length", "1000", cwd=trained)
+    assert done.returncode == 0
+    assert "episodes of 1000 repeat" in done.stderr

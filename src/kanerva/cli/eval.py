@@ -66,6 +66,7 @@ def evaluate_command(
         refuse_without,
     )
     from kanerva.cli.options import MAX_EPISODES, MAX_IMAGES, check_seed, choose_device
+    from kanerva.cli.terminal import say
     from kanerva.cli.trained_with import say_changes, trained_with
     from kanerva.data import load_dataset
     from kanerva.evaluation.evaluate import check_image_shape, evaluate, importance_bound
@@ -100,6 +101,11 @@ def evaluate_command(
     check_image_shape(model, images)
     if dataset is None:
         say_changes(trained)
+    if len(images) < length:
+        say(
+            f"note: {images.name} has {len(images)} images, so episodes of {length} repeat some, "
+            f"which are easier to remember; --episode-length {len(images)} at most tells more"
+        )
     classes = trained.episode_classes if num_classes is None else num_classes or None
     if prequential:
         options = Prequential(

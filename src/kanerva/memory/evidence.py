@@ -189,9 +189,11 @@ class Evidence:
 
         - fewer than no items, or no items with evidence left;
         - a G that is not positive semi-definite;
-        - an H that needs longer codes than s says there are: tr H' G^-1 H > s.
+        - an H that needs longer codes than s says there are: tr H' G^-1 H > s;
+        - a G of which more than 1e-4 are rounding errors of what was there before, as after an item
+          with a noise variance of 1e-14.
 
-        Each with a tolerance of 1e-6 of the largest entry, because a network that computes weights
+        The first three have a tolerance of 1e-6 of the largest entry, because a network that computes weights
         and codes again in float32 does not repeat every bit. So a mistake is noticed if fewer than
         K items remain, unless it is very small. With more items, wrong remainders look like right
         ones. Of 100 wrong subtractions from T random items (K = 64, C = 20), this many are refused:
@@ -210,7 +212,8 @@ class Evidence:
             The evidence of the remaining items.
 
         Raises:
-            KanervaError: no items can have the remainder, so `other` was not added here.
+            KanervaError: no items can have the remainder, so `other` was not added here; or the
+                remainder is lost in rounding errors.
 
         """
         if not isinstance(other, Evidence):

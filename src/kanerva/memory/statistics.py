@@ -28,6 +28,8 @@ from kanerva.memory.value_checks import check_finite, check_no_overflow, check_s
 ROUNDING_TOLERANCE = 1e-6
 """How far off the remainder of a subtraction may be, relative to the largest entry. Weights and
 codes that a network computes again in float32 differ this much from those that were written."""
+LARGEST_LOSS = 1e-4
+"""How much of a remainder may be rounding errors of what was there before."""
 
 
 class LargestEntries(NamedTuple):
@@ -151,6 +153,17 @@ def check_remainder(
             got=f"a remainder with {reason}",
             fix="Subtract exactly the evidence that was added: the same weights, codes and noise.",
         )
+    if count > 0 and not linalg.is_capturing_graph(gram):
+        lost = torch.finfo(gram.dtype).eps * history.gram
+        if linalg.any_true(lost > LARGEST_LOSS * _largest(gram)):
+            raise KanervaError(
+                "evidence",
+                expected="items that leave something that can be told from rounding errors",
+                got=f"a remainder up to {linalg.numbers(_largest(gram)).min().item():.3g} of "
+                f"evidence that was up to {linalg.numbers(history.gram).max().item():.3g}",
+                fix="Keep items with such weights, or such a small noise, in evidence of their own "
+                "and add it last.",
+            )
 
 
 def why_impossible(

@@ -28,8 +28,8 @@ class Addressing(nn.Module, ABC, Generic[State]):
     """Y. The prior of y is N(0, I)."""
 
     @property
-    def reachable_share(self) -> float:
-        """The share of the memory's K directions that addresses can reach."""
+    def usable_share(self) -> float:
+        """The share of the memory's K directions that items can fill and still be told apart."""
         return 1.0
 
     @property
@@ -110,9 +110,11 @@ class LearnedAddressing(Addressing[State]):
         )
 
     @property
-    def reachable_share(self) -> float:
+    def usable_share(self) -> float:
         """min(S, K) / K: weights are products of keys of S entries with K addresses."""
-        if not isinstance(self.table, AddressTable):
+        if isinstance(self.table, FourierKeys):
+            return self.table.usable_share
+        if self.table is None:
             return 1.0
         num_rows, key_size = self.table.addresses.shape
         return min(key_size, num_rows) / num_rows

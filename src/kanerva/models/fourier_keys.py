@@ -26,6 +26,9 @@ class FourierKeys(nn.Module):
     """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
     num_starts = 8
     """Places near the mean of q(y|x) where a search begins."""
+    usable_share = 0.75
+    """With K items a memory is filled this much (0.69 for K = 256). A search fails from there on:
+    of 200, 256, 300 and 400 drawings under a block, 92, 86, 75 and 38 % are found."""
     frequencies: Tensor
 
     def __init__(self, *, num_rows: int, address_code_size: int, width: float) -> None:

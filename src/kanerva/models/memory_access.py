@@ -139,7 +139,7 @@ class MemoryAccess(nn.Module, Generic[State]):
         fill = self.memory.fill(state)
         if fill is None:
             return
-        share = fill.max().item() / self.addressing.reachable_share
+        share = fill.max().item() / self.addressing.usable_share
         if share > FULL:
             warnings.warn(
                 f"the memory is {share:.0%} full: items overlap and recall gets worse. Write fewer "

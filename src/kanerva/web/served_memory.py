@@ -172,7 +172,7 @@ class ServedMemory:
         """How full the memory is, relative to what its addresses can reach."""
         memory = self.store.memory(self.file).to(torch.float64)
         prior = self.recall.prior_memory().to("cpu").to(torch.float64)
-        share = fill(memory, prior).item() / self.recall.addressing.reachable_share
+        share = fill(memory, prior).item() / self.recall.addressing.usable_share
         return Filling(max(share, 0.0), share > FULL)
 
     def covariance(self) -> tuple[Tensor, float]:
