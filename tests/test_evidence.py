@@ -77,7 +77,7 @@ def test_forgetting_down_to_the_smallest():
 def test_a_remainder_that_is_lost_in_rounding_errors_is_refused(extreme):
     extreme = extreme or Evidence.of(W[3:4], Z[3:4], noise_var=1e-14)
     both = part(0, 3) + extreme
-    with pytest.raises(KanervaError, match="rounding errors.*of their own"):
+    with pytest.raises(KanervaError, match=r"rounding errors.*of their own"):
         _ = both - extreme
     assert (both - part(0, 3)).count == 1  # what is large is not lost
     assert (extreme - extreme).count == 0  # nothing is left that could be lost

@@ -190,13 +190,12 @@ class Evidence:
         - fewer than no items, or no items with evidence left;
         - a G that is not positive semi-definite;
         - an H that needs longer codes than s says there are: tr H' G^-1 H > s;
-        - a G of which more than 1e-4 are rounding errors of what was there before, as after an item
-          with a noise variance of 1e-14.
+        - a G with more than 1e-4 rounding errors, as after an item with a noise of 1e-14.
 
-        The first three have a tolerance of 1e-6 of the largest entry, because a network that computes weights
-        and codes again in float32 does not repeat every bit. So a mistake is noticed if fewer than
-        K items remain, unless it is very small. With more items, wrong remainders look like right
-        ones. Of 100 wrong subtractions from T random items (K = 64, C = 20), this many are refused:
+        The first three have a tolerance of 1e-6 of the largest entry, because a network that
+        computes weights and codes again in float32 does not repeat every bit. A mistake is noticed
+        if fewer than K items remain, unless it is very small. With more items, wrong remainders
+        look like right ones. Of 100 wrong subtractions from T items (K = 64, C = 20) are refused:
 
             T                                  10 to 64    70    80   100   128   150   200 to 1000
             an item that was never written          100   100   100   100    55    10             0
@@ -212,8 +211,7 @@ class Evidence:
             The evidence of the remaining items.
 
         Raises:
-            KanervaError: no items can have the remainder, so `other` was not added here; or the
-                remainder is lost in rounding errors.
+            KanervaError: no items can have the remainder, or it is lost in rounding errors.
 
         """
         if not isinstance(other, Evidence):
@@ -258,8 +256,7 @@ class Evidence:
     def posterior(self, prior: MemoryState) -> MemoryState:
         """The memory after writing these items into `prior`: the same as `condition` gives.
 
-        Where `code_var` was (..., T, C), the columns share their noise variances, as by default in
-        `condition`, even if the prior is `per_column`.
+        Columns share their noise variances, as by default in `condition`.
 
         Args:
             prior: the memory to write into, of the same K, C and device.
