@@ -12,7 +12,6 @@ from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.address_search import AddressSearch
 from kanerva.models.addressing import AddressTable
 from kanerva.models.fourier_keys import FourierKeys
-from kanerva.models.ranking import compare
 
 K, C, Y, T = 64, 10, 3, 6
 
@@ -202,46 +201,3 @@ def test_options_that_do_not_go_together(machine, images, options, argument):
 def test_options_of_the_model_that_do_not_go_together(options, argument):
     with pytest.raises(KanervaError, match=f"^{argument}"):
         ModelConfig(**options)
-
-
-def test_a_search_finds_one_item_after_another():
-    keys = FourierKeys(num_rows=64, address_code_size=4, width=1.5)
-    items = torch.tensor([[0.0, 0, 0, 0], [2.5, 0, 0, 0]])
-    prior_cov = 16 * torch.eye(64)
-    prior = MemoryState(torch.zeros(64, 3), prior_cov)
-    row_cov = condition(prior, keys(items), torch.randn(2, 3)).cov
-    cue = Gaussian(torch.tensor([[0.3, 0.1, 0, 0]]), torch.zeros(1, 4))
-    search = AddressSearch(keys, row_cov, cue, code_size=100, noise_var=1.0)
-    found = []
-    for _ in items:
-        state = search.start(cue.mean)
-        for _ in range(30):
-            state = search.step(state)
-        found.append(state.address_codes[0])
-        search = search.without(state.address_codes, prior_cov)
-        # What was found looks as it did before anything was written.
-        var = search._variance(keys(state.address_codes), search.raised)
-        torch.testing.assert_close(var, torch.full((1,), 16.0), rtol=1e-3, atol=0)
-    assert (torch.stack(found) - items).norm(dim=-1).max() < 0.3
-
-
-def test_merit_does_not_prefer_items_with_neighbours():
-    keys = FourierKeys(num_rows=64, address_code_size=4, width=1.5)
-    pair = [[0.0, 0, 0, 0], [0.4, 0, 0, 0]]
-    items = torch.tensor([*pair, [5.0, 0, 0, 0]])
-    prior = MemoryState(torch.zeros(64, 3), 16 * torch.eye(64))
-    row_cov = condition(prior, keys(items), torch.randn(3, 3)).cov
-    cue = Gaussian(torch.tensor([[2.6, 0, 0, 0]]).expand(2, 4), torch.full((2, 4), 1.0))
-    search = AddressSearch(keys, row_cov, cue, code_size=100, noise_var=1.0)
-    places = items[[0, 2]]  # the lonely item is nearer to the cue
-    assert search.objective(places).argmax() == 0
-    assert search.merit(places).argmax() == 1
-
-
-def test_a_comparison_leaves_out_the_damaged_square():
-    images = (torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0)) < 0.1).float()
-    cues = images.clone()
-    cues[:, :, 4:16, 6:18] = 1
-    all_of_it, outside, *_ = compare(cues, images[None])[0].unbind(-1)
-    assert (all_of_it > 0.5).all()
-    torch.testing.assert_close(outside, torch.zeros(3), rtol=0, atol=1e-4)

@@ -20,10 +20,11 @@ from kanerva.models.episode_bound import novel_terms, written_terms
 from kanerva.models.fitted_network import NUM_HIDDEN, FittedNetwork
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.models.ranking import compare
+from kanerva.models.ranking import features
 
-LENGTHS = (8, 32, 100)
-"""Numbers of written images to calibrate with."""
+HALF = 0.5
+"""A place is that of an item if it is closer than this, in widths of the keys."""
+
 STRANGER_WEIGHT = 0.2
 """Weight of cues that were never written, next to those that were."""
 
@@ -98,38 +99,37 @@ def collect_candidates(
     *,
     episode_length: int = 32,
     num_episodes: int,
-    num_candidates: int = 8,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """The items nearest to damaged cues, compared with them, and which of them is right.
+    """The items that a reader finds for damaged cues, and which of them is right.
 
     Returns:
-        What `Ranking` sees, (N, num_candidates, features), and the number of the right candidate,
-        (N,). Cues whose item is not among the nearest are left out.
+        What `Ranking` sees, (N, candidates, features), and the number of the right candidate, (N,).
+        Cues whose item was not found are left out.
 
     """
+    keys, reader = model.addressing.table, model._search_reader()
+    assert isinstance(keys, FourierKeys)
     sampler = EpisodeSampler(dataset, num_items=episode_length)
     generator = torch.Generator(dataset.device).manual_seed(seed)
-    prior, addressing = model.prior_memory(), model.addressing
-    own = torch.arange(episode_length, device=dataset.device)[:, None]
-    features, answers = [], []
+    kept, answers = [], []
     for _ in range(num_episodes):
         images = sampler.sample(1, generator=generator)[0]
-        places = addressing.posterior(model.coder.encode(images), prior).mean
-        codes = model.memory_module.read(model.write(images), addressing.address_for(places)).mean
-        decoded = model.coder.likelihood.mean(model.coder.decode(codes))
+        memory = model.write(images)
+        written = model.addressing.posterior(model.coder.encode(images), memory).mean
+        items = reader.item_search(keys, memory.cov, memory.code_size)
         for kind in DAMAGES:
             cues = damage(images, kind, generator=generator)
-            asked = addressing.posterior(model.coder.encode(cues), prior)
-            var = asked.log_var.exp() + FourierKeys.cue_std**2
-            distance = ((asked.mean[:, None] - places).square() / var[:, None]).sum(-1)
-            distance, nearest = distance.topk(min(num_candidates, episode_length), largest=False)
-            compared = compare(cues, decoded[nearest].transpose(0, 1)).transpose(0, 1)
-            is_own = nearest == own
-            found = is_own.any(-1)
-            features.append(torch.cat([distance[..., None], compared], -1)[found])
-            answers.append(is_own.int().argmax(-1)[found])
-    return torch.cat(features), torch.cat(answers)
+            seen = reader.views_of(cues, memory, keys.num_starts)
+            found = items.candidates(seen, keys.num_starts)
+            decoded = reader.decode(keys(found.address_codes) @ memory.mean)
+            shown = features(found.distance, found.log_var, cues, decoded)
+            is_own = (found.address_codes - written).norm(dim=-1) < HALF * keys.width
+            is_own &= ~found.merit.isneginf()
+            was_found = is_own.any(0)
+            kept.append(shown[:, was_found].transpose(0, 1))
+            answers.append(is_own.int().argmax(0)[was_found])
+    return torch.cat(kept), torch.cat(answers)
 
 
 def fit_ranking(

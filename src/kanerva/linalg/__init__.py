@@ -32,6 +32,7 @@ from kanerva.linalg.products import (
 )
 from kanerva.linalg.spectrum import (
     eigenvalues,
+    eigenvectors,
     smallest_eigenvalue,
     split_leading_directions,
     square_root,
@@ -53,6 +54,7 @@ __all__ = [
     "cholesky",
     "concatenate_columns",
     "eigenvalues",
+    "eigenvectors",
     "is_capturing_graph",
     "is_differentiating",
     "is_positive_definite",

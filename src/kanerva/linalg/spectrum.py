@@ -13,6 +13,12 @@ def eigenvalues(matrix: Tensor) -> Tensor:
     return torch.linalg.eigvalsh(matrix)
 
 
+def eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of symmetric matrices, in rising order, and the eigenvectors as columns."""
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors
+
+
 def smallest_eigenvalue(matrix: Tensor) -> Tensor:
     """The smallest eigenvalue of each symmetric matrix of a batch."""
     return torch.linalg.eigvalsh(matrix)[..., 0]

@@ -67,20 +67,11 @@ class AddressSearch:
         posterior: q(y|x) of the cues, over (N, Y).
         code_size: C.
         noise_var: sigma^2.
-        raised: vectors (N, n, K) by whose products the variance is raised for each cue; see
-            `without`.
 
     """
 
     def __init__(
-        self,
-        keys: Keys,
-        row_cov: Tensor,
-        posterior: Gaussian,
-        *,
-        code_size: int,
-        noise_var: float,
-        raised: Tensor | None = None,
+        self, keys: Keys, row_cov: Tensor, posterior: Gaussian, *, code_size: int, noise_var: float
     ) -> None:
         self.keys = keys
         self.row_cov = row_cov
@@ -88,36 +79,6 @@ class AddressSearch:
         self.precision = (-posterior.log_var).exp()
         self.code_size = code_size
         self.noise_var = noise_var
-        nothing = row_cov.new_zeros(len(posterior.mean), 0, len(row_cov))
-        self.raised = nothing if raised is None else raised
-
-    def without(self, address_codes: Tensor, prior_cov: Tensor) -> "AddressSearch":
-        """The same search in memories that have nothing at these address codes (N, Y).
-
-        Forgetting an item with the weights v adds a multiple of (U v)(U v)' to U. The multiple here
-        is the one that makes the variance at v what it was before anything was written, whatever
-        else is written near it. A search that goes on from there finds the next item.
-
-        Args:
-            address_codes: for each cue, what is to be passed over.
-            prior_cov: U0, (K, K).
-
-        """
-        weights = self.keys(address_codes)
-        spread = weights @ self.row_cov
-        products = torch.einsum("nik,nk->ni", self.raised, weights)
-        spread = spread + torch.einsum("ni,nik->nk", products, self.raised)
-        var = (spread * weights).sum(-1, keepdim=True).clamp_min(torch.finfo(spread.dtype).tiny)
-        prior_var = ((weights @ prior_cov) * weights).sum(-1, keepdim=True)
-        vector = spread / var * (prior_var - var).clamp_min(0).sqrt()
-        return AddressSearch(
-            self.keys,
-            self.row_cov,
-            Gaussian(self.centre, -self.precision.log()),
-            code_size=self.code_size,
-            noise_var=self.noise_var,
-            raised=torch.cat([self.raised, vector[:, None]], dim=1),
-        )
 
     def start(self, address_codes: Tensor) -> SearchState:
         """The state before the first step, at address codes (N, Y)."""
@@ -130,28 +91,10 @@ class AddressSearch:
         every = torch.ones(len(address_codes), dtype=torch.bool, device=address_codes.device)
         return self._objective(address_codes, every)
 
-    def merit(self, address_codes: Tensor) -> Tensor:
-        """How well places (N, Y) that were found fit their cues, (N,).
-
-        It is F with a variance w' U w of at least sigma^2. An item that was written has less, and
-        how much less depends on its neighbours, which says nothing about the cue.
-        """
-        code_var = self.variance(address_codes).clamp_min(self.noise_var) + self.noise_var
-        return -0.5 * self.distance(address_codes) - 0.5 * self.code_size * code_var.log()
-
-    def distance(self, address_codes: Tensor) -> Tensor:
-        """Squared distance from the mean of q(y|x), in its standard deviations, (N,)."""
-        return (self.precision * (address_codes - self.centre).square()).sum(-1)
-
     def variance(self, address_codes: Tensor) -> Tensor:
-        """w' U w of the memory as it is, for any number of address codes (N, Y): (N,)."""
+        """w' U w, (N,)."""
         weights = self.keys(address_codes)
         return ((weights @ self.row_cov) * weights).sum(-1).clamp_min(0)
-
-    def _variance(self, weights: Tensor, raised: Tensor) -> Tensor:
-        """The variance (n,) that the search sees, with what was passed over."""
-        var = ((weights @ self.row_cov) * weights).sum(-1).clamp_min(0)
-        return var + torch.einsum("nik,nk->ni", raised, weights).square().sum(-1)
 
     def step(self, state: SearchState) -> SearchState:
         """One damped Gauss-Newton step for each cue that has not converged.
@@ -178,7 +121,7 @@ class AddressSearch:
     def _objective(self, address_codes: Tensor, active: Tensor) -> Tensor:
         """F(y) of the active cues, (n,), at address codes (n, Y)."""
         distance = self.precision[active] * (address_codes - self.centre[active]).square()
-        code_var = self._variance(self.keys(address_codes), self.raised[active]) + self.noise_var
+        code_var = self.variance(address_codes) + self.noise_var
         return -0.5 * distance.sum(-1) - 0.5 * self.code_size * code_var.log()
 
     def _change(self, y: Tensor, active: Tensor, damping: Tensor) -> Tensor:
@@ -188,16 +131,11 @@ class AddressSearch:
         num, num_rows, size = jacobian.shape
         # J' U as one product: U is shared by all cues.
         spread = (jacobian.mT.reshape(-1, num_rows) @ self.row_cov).reshape(num, size, num_rows)
-        raised = self.raised[active]
-        slopes = raised @ jacobian  # (n, raised, Y)
-        products = torch.einsum("nik,nk->ni", raised, weights)
-        code_var = self._variance(weights, raised) + self.noise_var
+        code_var = self.variance(y) + self.noise_var
         strength = (self.code_size / code_var)[:, None]  # slope of the logarithm's tangent
-        gradient = (spread @ weights[..., None])[..., 0]
-        gradient = strength * (gradient + torch.einsum("ni,niy->ny", products, slopes))
+        gradient = strength * (spread @ weights[..., None])[..., 0]
         gradient = gradient + precision * (y - self.centre[active])
-        curvature = spread @ jacobian + slopes.mT @ slopes
-        curvature = strength[..., None] * curvature + torch.diag_embed(precision)
+        curvature = strength[..., None] * (spread @ jacobian) + torch.diag_embed(precision)
         diagonal = curvature.diagonal(dim1=-2, dim2=-1)
         damped = linalg.symmetrise(curvature) + torch.diag_embed(damping[:, None] * diagonal)
         damped, gradient = linalg.to_float64(damped), linalg.to_float64(gradient[..., None])

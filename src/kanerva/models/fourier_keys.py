@@ -8,6 +8,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from kanerva import linalg
+
 SEED = 0
 """The seed of the directions. They are part of every checkpoint as well."""
 
@@ -24,8 +26,8 @@ class FourierKeys(nn.Module):
 
     cue_std = 0.5
     """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
-    num_starts = 8
-    """Places near the mean of q(y|x) where a search begins."""
+    num_starts = 16
+    """Searches for an item: one for each of 13 views of a cue, and three that pass over others."""
     usable_share = 0.75
     """With K items a memory is filled this much (0.69 for K = 256). A search fails from there on:
     of 200, 256, 300 and 400 drawings under a block, 92, 86, 75 and 38 % are found."""
@@ -49,6 +51,17 @@ class FourierKeys(nn.Module):
         phases = (address_codes @ frequencies.mT)[..., None]
         parts = [-phases.sin() * frequencies, phases.cos() * frequencies]
         return self._scale * torch.cat(parts, dim=-2)
+
+    def slope(self, weights: Tensor, vectors: Tensor) -> Tensor:
+        """J' v (..., Y) where the weights are w (..., K), for vectors v (..., K)."""
+        cos, sin = weights.chunk(2, -1)
+        first, second = vectors.chunk(2, -1)
+        return (second * cos - first * sin) @ self.frequencies.to(weights.dtype)
+
+    def curvature(self) -> tuple[Tensor, Tensor]:
+        """The eigenvalues (Y,) and eigenvectors (Y, Y) of J' J, which is the same everywhere."""
+        gram = self._scale**2 * self.frequencies.mT @ self.frequencies
+        return linalg.eigenvectors(gram)
 
     @property
     def _scale(self) -> float:

@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from kanerva.models.fitted_network import FittedNetwork
+from kanerva.models.views import moved_towards
 
 SIDE = 12
 """Side of the square that a comparison leaves out."""
 LEAST_INK = 10.0
 """Differences are relative to an image's ink, and to this much where it has less."""
-NUM_FEATURES = 8
+NUM_FEATURES = 17
 
 
 class Ranking(FittedNetwork):
@@ -29,17 +30,29 @@ class Ranking(FittedNetwork):
     def __init__(self) -> None:
         super().__init__(NUM_FEATURES)
 
-    def forward(self, distance: Tensor, cues: Tensor, images: Tensor) -> Tensor:
-        """Log-odds (S, ..., T) of candidates.
+    def forward(self, features: Tensor) -> Tensor:
+        """Log-odds (S, ..., T) of candidates with features (S, ..., T, 17)."""
+        return self.logits(features)
 
-        Args:
-            distance: squared distances of their addresses from the cue's, in standard deviations of
-                q(y|cue), (S, ..., T).
-            cues: (..., T, channels, H, W).
-            images: what was decoded for each candidate, (S, ..., T, channels, H, W).
 
-        """
-        return self.logits(torch.cat([distance[..., None], compare(cues, images)], -1))
+def features(distance: Tensor, log_var: Tensor, cues: Tensor, images: Tensor) -> Tensor:
+    """What is known about each candidate, (S, ..., T, 17).
+
+    Args:
+        distance: squared distances of their addresses from the cue's, in standard deviations of
+            q(y|cue), (S, ..., T).
+        log_var: the logarithm of the variance of the codes that are read there, (S, ..., T).
+        cues: (..., T, channels, H, W).
+        images: what was decoded for each candidate, (S, ..., T, channels, H, W).
+
+    Returns:
+        The first two, by how many pixels a candidate has to be moved to match its cue best, and
+        `compare` for candidates as they are and as they were moved.
+
+    """
+    moved, shift = moved_towards(images, cues)
+    parts = [torch.stack([distance, log_var, shift], -1), compare(cues, images)]
+    return torch.cat([*parts, compare(cues, moved)], -1)
 
 
 def compare(cues: Tensor, images: Tensor) -> Tensor:
@@ -53,10 +66,11 @@ def compare(cues: Tensor, images: Tensor) -> Tensor:
 
     """
     shape = images.shape[:-3]
+    away_from_cues = (1 - _thickened(cues)).expand_as(images).flatten(end_dim=-4)
     cues = cues.expand_as(images).flatten(end_dim=-4)
     images = images.flatten(end_dim=-4)
     difference = (cues - images).abs()
-    added, missing = cues * (1 - _thickened(images)), images * (1 - _thickened(cues))
+    added, missing = cues * (1 - _thickened(images)), images * away_from_cues
     parts = [
         _sum(difference),
         _outside_square(difference),
@@ -75,12 +89,14 @@ def _sum(pixels: Tensor) -> Tensor:
 
 
 def _thickened(images: Tensor) -> Tensor:
-    return functional.max_pool2d(images, 3, stride=1, padding=1)
+    flat = images.flatten(end_dim=-4)
+    return functional.max_pool2d(flat, 3, stride=1, padding=1).reshape(images.shape)
 
 
 def _outside_square(pixels: Tensor) -> Tensor:
     side = min(SIDE, *pixels.shape[-2:])
-    squares = functional.avg_pool2d(pixels.sum(-3, keepdim=True), side, stride=1) * side**2
+    columns = functional.avg_pool2d(pixels.sum(-3, keepdim=True), (side, 1), stride=1)
+    squares = functional.avg_pool2d(columns, (1, side), stride=1) * side**2
     return _sum(pixels) - squares.flatten(1).amax(-1)
 
 

@@ -22,15 +22,16 @@ from kanerva.models.confidence import (
     zero_without_ink,
 )
 from kanerva.models.fourier_keys import FourierKeys
+from kanerva.models.fourier_search import Traces
+from kanerva.models.item_search import ItemSearch, judge
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.ranking import Ranking
 from kanerva.models.reading import ReadResult, SearchOptions
+from kanerva.models.views import views
 
 MAX_READINGS = 10
 """Readings after which a search ends, converged or not."""
 STEPS_PER_READING = 2
-SCOUT_STEPS = 30
-"""Most steps of each search for a place to begin. One that has not converged hides nothing."""
 SPREAD = 0.5
 """Distance between the first start and the others, in standard deviations of q(y|cue)."""
 MAX_LEAD = 50.0
@@ -84,6 +85,9 @@ class SearchReader:
         self.noise_var = noise_var
         self.calibration = calibration
         self.ranking = ranking if ranking is not None and ranking.is_fitted else None
+        assert isinstance(access.addressing, LearnedAddressing)
+        assert isinstance(access.addressing.table, AddressTable | FourierKeys)
+        self.keys = access.addressing.table
 
     def read(self, cues: Tensor, memory: MemoryState, options: SearchOptions) -> ReadResult:
         """What the memory holds for cues (..., T, channels, H, W) that were checked."""
@@ -91,7 +95,7 @@ class SearchReader:
         posterior = self.access.addressing.posterior(embeddings, memory)
         found = self._search_each(cues, posterior, memory, options)
         codes = self._codes(found.address_codes, memory)
-        steps = list(self._image(codes).unbind(0))
+        steps = list(self.decode(codes).unbind(0))
         if options.on_reading is not None:
             for number, step in enumerate(steps, start=1):
                 options.on_reading(number, step)
@@ -111,20 +115,22 @@ class SearchReader:
         cov = memory.cov.mean(-3) if memory.per_column else memory.cov
         *batch, num_cues, size = posterior.mean.shape
         num = math.prod(batch)
-        covs = cov.expand(*batch, *cov.shape[-2:]).reshape(num, *cov.shape[-2:])
-        rows = memory.mean.expand(*batch, *memory.mean.shape[-2:]).reshape(
-            num, *memory.mean.shape[-2:]
-        )
-        means, log_vars = (part.reshape(num, num_cues, size) for part in posterior)
-        shown = cues.reshape(num, num_cues, *cues.shape[-3:])
-        each = [
-            self._search_one(cue, row, row_cov, Gaussian(mean, log_var), options)
-            for cue, row, row_cov, mean, log_var in zip(
-                shown, rows, covs, means, log_vars, strict=True
-            )
-        ]
-        longest = max(len(one.objectives) for one in each)
-        parts = zip(*(one.repeated(longest) for one in each), strict=True)
+
+        def each(part: Tensor, num_dims: int) -> Tensor:
+            shape = part.shape[-num_dims:]
+            return part.expand(*batch, *shape).reshape(num, *shape)
+
+        memories = zip(each(cov, 2), each(memory.mean, 2), strict=True)
+        asked = zip(each(cues, 4), each(posterior.mean, 2), each(posterior.log_var, 2), strict=True)
+        found = []
+        for (row_cov, rows), (cue, mean, log_var) in zip(memories, asked, strict=True):
+            if isinstance(self.keys, FourierKeys):
+                found.append(self._find_items(self.keys, cue, rows, row_cov, memory, options))
+            else:
+                centre = Gaussian(mean, log_var)
+                found.append(self._search_table(self.keys, rows, row_cov, centre, options))
+        longest = max(len(one.objectives) for one in found)
+        parts = zip(*(one.repeated(longest) for one in found), strict=True)
         address_codes, objectives, *others = parts
         return _Found(
             torch.stack(address_codes, 1).reshape(longest, *batch, num_cues, size),
@@ -132,90 +138,104 @@ class SearchReader:
             *(torch.stack(other).reshape(*batch, num_cues) for other in others),
         )
 
-    def _search_one(
+    def _find_items(
         self,
+        keys: FourierKeys,
         cues: Tensor,
+        rows: Tensor,
+        row_cov: Tensor,
+        memory: MemoryState,
+        options: SearchOptions,
+    ) -> _Found:
+        """Find what cues (T, ...) mean in one memory (K, C), (K, K), and go there."""
+        items = self.item_search(keys, row_cov, rows.shape[-1])
+        num_starts = options.num_starts or keys.num_starts
+        seen = self.views_of(cues, memory, num_starts)
+        found = items.candidates(seen, num_starts)
+        odds = judge(found, cues, self.ranking, lambda y: self.decode(keys(y) @ rows))
+        best = odds.argmax(0)[None, :, None]
+        mean, log_var, place = (
+            torch.take_along_dim(part, best, 0)[0]
+            for part in (*found.posterior, found.address_codes)
+        )
+        search = items.search(Gaussian(mean, log_var))
+        state, readings = search.start(place), []
+        for _ in range(options.num_readings or MAX_READINGS):
+            for _ in range(STEPS_PER_READING):
+                state = search.step(state)
+            readings.append(state.places)
+            if options.num_readings is None and state.has_converged.all():
+                break
+        ended = readings[-1]
+        lead = odds.topk(2, dim=0).values if len(odds) > 1 else odds.expand(2, -1) - odds
+        lead = torch.nan_to_num(lead[0] - lead[1], nan=MAX_LEAD)
+        first = search.variance(seen.mean[0])
+        return _Found(
+            torch.stack([reading.address_codes for reading in readings]),
+            torch.stack([reading.objective for reading in readings]),
+            (ended.address_codes - mean).norm(dim=-1) / keys.width,
+            (ended.variance + self.noise_var).log(),
+            (first + self.noise_var).log(),
+            lead.clamp(0, MAX_LEAD),
+        )
+
+    def item_search(self, keys: FourierKeys, row_cov: Tensor, code_size: int) -> ItemSearch:
+        """The search for items in a memory with the covariance U (K, K)."""
+        prior = self.access.memory.initial_state(torch.Size()).cov
+        prior_cov = prior.mean(-3) if prior.ndim > 2 else prior
+        traces = Traces.of(row_cov, prior_cov)
+        return ItemSearch(keys, traces, code_size=code_size, noise_var=self.noise_var)
+
+    def views_of(self, cues: Tensor, memory: MemoryState, num_starts: int) -> Gaussian:
+        """q(y|view) of the first views of cues (T, ...), as wide as damage makes it, (V, T, Y)."""
+        shown = views(cues)[:num_starts]
+        mean, log_var = self.access.addressing.posterior(self.coder.encode(shown), memory)
+        return Gaussian(mean, (log_var.exp() + self.keys.cue_std**2).log())
+
+    def _search_table(
+        self,
+        keys: AddressTable,
         rows: Tensor,
         row_cov: Tensor,
         posterior: Gaussian,
         options: SearchOptions,
     ) -> _Found:
-        """Search one memory (K, C), (K, K) for cues (T, ...), from several starts each."""
-        code_size = rows.shape[-1]
-        addressing = self.access.addressing
-        assert isinstance(addressing, LearnedAddressing)
-        keys = addressing.table
-        assert isinstance(keys, AddressTable | FourierKeys)
+        """Search one memory (K, C), (K, K) for cues (T, Y), from several starts each."""
         std = (posterior.log_var.exp() + keys.cue_std**2).sqrt()
-        num_starts = options.num_starts or keys.num_starts
-        if isinstance(keys, FourierKeys):
-            wide = Gaussian(posterior.mean, 2 * std.log())
-            starts = self._scout(keys, row_cov, wide, code_size, num_starts)
-        else:
-            starts = _starts(posterior.mean, std, num_starts)
+        starts = _starts(posterior.mean, std, options.num_starts or keys.num_starts)
         again = Gaussian(
             posterior.mean.repeat(len(starts), 1), 2 * std.log().repeat(len(starts), 1)
         )
-        search = AddressSearch(keys, row_cov, again, code_size=code_size, noise_var=self.noise_var)
+        search = AddressSearch(
+            keys, row_cov, again, code_size=rows.shape[-1], noise_var=self.noise_var
+        )
         state = search.start(starts.flatten(0, 1))
-        readings = []
+        ended, objective = starts, state.objective
+        address_codes, objectives = [], []
         for _ in range(options.num_readings or MAX_READINGS):
             for _ in range(STEPS_PER_READING):
                 state = search.step(state)
-            readings.append(state)
+            ended = state.address_codes.unflatten(0, starts.shape[:2])
+            objective = state.objective.unflatten(0, starts.shape[:2])
+            address_codes.append(_best(ended, objective))
+            objectives.append(objective.amax(0))
             if options.num_readings is None and state.has_converged.all():
                 break
-        merit = search.merit(state.address_codes).unflatten(0, starts.shape[:2])
-        if self.ranking is not None:
-            weights = keys(state.address_codes)
-            images = self._image(weights @ rows).unflatten(0, starts.shape[:2])
-            distance = search.distance(state.address_codes).unflatten(0, starts.shape[:2])
-            merit = merit + 0.5 * distance + self.ranking(distance, cues, images)
-        best = merit.argmax(0)
-        address_codes = _of_start(best, [reading.address_codes for reading in readings], starts)
-        objectives = _of_start(best, [reading.objective[:, None] for reading in readings], starts)
-        width = addressing.key_width or 1.0
-        ended = state.address_codes.unflatten(0, starts.shape[:2])
         return _Found(
-            address_codes,
-            objectives[..., 0],
-            (address_codes[-1] - posterior.mean).norm(dim=-1) / width,
+            torch.stack(address_codes),
+            torch.stack(objectives),
+            (address_codes[-1] - posterior.mean).norm(dim=-1),
             (search.variance(address_codes[-1]) + self.noise_var).log(),
             (search.variance(posterior.mean) + self.noise_var).log(),
-            _lead(ended, merit, address_codes[-1], width),
+            _lead(ended, objective, address_codes[-1]),
         )
-
-    def _scout(
-        self,
-        keys: FourierKeys,
-        row_cov: Tensor,
-        posterior: Gaussian,
-        code_size: int,
-        num_starts: int,
-    ) -> Tensor:
-        """Where searches begin, (S, T, Y): at the mean of q(y|cue), and at one item after another.
-
-        What was found is passed over, so that the next search comes to the next item.
-        """
-        prior = self.access.memory.initial_state(torch.Size()).cov
-        prior_cov = prior.mean(-3) if prior.ndim > 2 else prior
-        search = AddressSearch(
-            keys, row_cov, posterior, code_size=code_size, noise_var=self.noise_var
-        )
-        starts = [posterior.mean]
-        for _ in range(num_starts - 1):
-            state = search.start(posterior.mean)
-            for _ in range(SCOUT_STEPS):
-                state = search.step(state)
-            starts.append(state.address_codes)
-            search = search.without(state.address_codes, prior_cov)
-        return torch.stack(starts)
 
     def _codes(self, address_codes: Tensor, memory: MemoryState) -> Tensor:
         address = self.access.addressing.address_for(address_codes)
         return self.access.memory.read(memory, address).mean
 
-    def _image(self, codes: Tensor) -> Tensor:
+    def decode(self, codes: Tensor) -> Tensor:
+        """Images (..., channels, H, W) of codes (..., C)."""
         return self.coder.likelihood.mean(self.coder.decode(codes))
 
     def _signs(
@@ -251,14 +271,13 @@ def _starts(mean: Tensor, std: Tensor, num_starts: int) -> Tensor:
     return mean + SPREAD * directions.to(mean) * std
 
 
-def _of_start(best: Tensor, readings: list[Tensor], starts: Tensor) -> Tensor:
-    """What the best start of each cue (T,) had after each reading, (readings, T, ...)."""
-    table = torch.stack(readings).unflatten(1, starts.shape[:2])
-    return torch.take_along_dim(table, best[None, None, :, None], 1)[:, 0]
+def _best(address_codes: Tensor, objective: Tensor) -> Tensor:
+    """The best address codes (T, Y) of those that all starts (S, T, Y) came to."""
+    return torch.take_along_dim(address_codes, objective.argmax(0)[None, :, None], 0)[0]
 
 
-def _lead(address_codes: Tensor, objective: Tensor, best: Tensor, width: float) -> Tensor:
+def _lead(address_codes: Tensor, objective: Tensor, best: Tensor) -> Tensor:
     """By how much the best start is ahead of the others that ended elsewhere, (T,)."""
-    elsewhere = (address_codes - best).norm(dim=-1) > 0.5 * width
+    elsewhere = (address_codes - best).norm(dim=-1) > 0.5
     rivals = objective.masked_fill(~elsewhere, -math.inf).amax(0)
     return (objective.amax(0) - rivals).clamp(0, MAX_LEAD)
