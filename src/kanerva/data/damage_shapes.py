@@ -54,8 +54,8 @@ def _near_path(points: Tensor, height: int, width: int, thickness: float) -> Ten
 
     A point is (row, column). Distances are measured from the centres of the pixels.
     """
-    size = torch.tensor([height, width], dtype=points.dtype, device=points.device)
-    points = points * size - 0.5
+    # Plain numbers, not a tensor of them: a CUDA graph cannot copy from the CPU.
+    points = torch.stack([points[..., 0] * height, points[..., 1] * width], -1) - 0.5
     pixels = torch.cartesian_prod(
         torch.arange(height, device=points.device), torch.arange(width, device=points.device)
     ).to(points.dtype)

@@ -14,7 +14,26 @@ SIDES = (8, 12, 14)
 """Sides of the squares."""
 
 
-def varied_damage(images: Tensor, noise: DamageNoise) -> Tensor:
+NUM_KINDS = 18
+LEFT_OUT: dict[str, tuple[int, ...]] = {
+    "block12": (0, 1, 2, 17),
+    "erase12": (3, 17),
+    "invert12": (4,),
+    "half": (5,),
+    "salt20": (6,),
+    "flip10": (7,),
+    "rotate15": (8, 12, 17),
+    "shift": (9, 10, 12, 17),
+    "scale20": (11, 12, 17),
+    "thin": (13,),
+    "thick": (14,),
+    "line": (15,),
+    "scribble": (16,),
+}
+"""The kinds that have something of a damage, to train without it."""
+
+
+def varied_damage(images: Tensor, noise: DamageNoise, *, left_out: str | None = None) -> Tensor:
     """Damage every image in one of many ways, to train on.
 
     Images take turns: squares of ink, of background and inverted; a lost half; salt and inverted
@@ -25,6 +44,7 @@ def varied_damage(images: Tensor, noise: DamageNoise) -> Tensor:
     Args:
         images: (..., channels, H, W), ink 1 and background 0.
         noise: what `DamageNoise.draw(images, generator)` returned.
+        left_out: a key of `LEFT_OUT`: damage that no image gets, not even a part of it.
 
     Returns:
         The damaged images, of the same shape.
@@ -42,14 +62,13 @@ def varied_damage(images: Tensor, noise: DamageNoise) -> Tensor:
     numbers = noise.more(16).flatten(end_dim=-2)
     pixels = noise.per_pixel.flatten(end_dim=-4)
     damaged = flat.clone()
-    for turn in range(NUM_KINDS):
-        part = slice(turn, None, NUM_KINDS)
+    without = () if left_out is None else LEFT_OUT[left_out]
+    turns = [turn for turn in range(NUM_KINDS) if turn not in without]
+    for number, turn in enumerate(turns):
+        part = slice(number, None, len(turns))
         if len(flat[part]):
             damaged[part] = _damaged(flat[part], turn, numbers[part], pixels[part])
     return damaged.reshape(images.shape)
-
-
-NUM_KINDS = 18
 
 
 def _damaged(images: Tensor, turn: int, numbers: Tensor, pixels: Tensor) -> Tensor:

@@ -99,6 +99,7 @@ def collect_candidates(
     *,
     episode_length: int = 32,
     num_episodes: int,
+    kinds: Sequence[Damage] = DAMAGES,
     seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """The items that a reader finds for damaged cues, and which of them is right.
@@ -118,7 +119,7 @@ def collect_candidates(
         memory = model.write(images)
         written = model.addressing.posterior(model.coder.encode(images), memory).mean
         items = reader.item_search(keys, memory.cov, memory.code_size)
-        for kind in DAMAGES:
+        for kind in kinds:
             cues = damage(images, kind, generator=generator)
             seen = reader.views_of(cues, memory, keys.num_starts)
             found = items.candidates(seen, keys.num_starts)

@@ -18,6 +18,21 @@ TrainSplit = Literal["train", "fit"]
 HeldOutSplit = Literal["test", "valid"]
 Start = Literal["components", "truncated"]
 DamageMix = Literal["blocks", "varied"]
+LeftOut = Literal[
+    "block12",
+    "erase12",
+    "invert12",
+    "half",
+    "salt20",
+    "flip10",
+    "rotate15",
+    "shift",
+    "scale20",
+    "thin",
+    "thick",
+    "line",
+    "scribble",
+]
 ConfigJSON = dict[str, dict[str, object]]
 """The parts "model", "data" and "training" of a config, each as plain JSON values."""
 
@@ -93,6 +108,9 @@ class TrainingConfig:
     damage: DamageMix = "blocks"
     """What these images have suffered: blocks, noise and lost halves (blocks), or also movements,
     pen strokes and other widths of the pen (varied)."""
+    left_out: LeftOut | None = None
+    """Damage that is not trained on, not even as a part of another, to measure what a model does
+    with damage that it has never seen. Only `varied` damage can leave something out."""
     short_episodes: int = 0
     """Split half of a batch into episodes of this many items, so that short ones are learned too. 0
     leaves all episodes as long as they are."""
@@ -141,6 +159,15 @@ class TrainingConfig:
         )
         check_one_of("--training.start", self.start, get_args(Start))
         check_one_of("--training.damage", self.damage, get_args(DamageMix))
+        if self.left_out is not None:
+            check_one_of("--training.left-out", self.left_out, get_args(LeftOut))
+            if self.damage != "varied":
+                raise KanervaError(
+                    "--training.left-out",
+                    expected="None where --training.damage is blocks",
+                    got=self.left_out,
+                    fix="Leave it out, or pass --training.damage varied.",
+                )
         check_integer(
             "--training.short-episodes", self.short_episodes, at_least=0, fix="Use 0 for none."
         )

@@ -12,6 +12,7 @@ from kanerva.training.config import Config, DataConfig, TrainingConfig
 from kanerva.training.new_recipes import (
     as_ladder_vae,
     handwriting,
+    handwriting_vae,
     omniglot_fewshot,
     omniglot_fewshot2,
     omniglot_fewshot_mixed,
@@ -230,6 +231,7 @@ RECIPES: dict[str, Config] = {
     "cifar10-paper": cifar10_paper(),
     "cifar10-paper-vae": cifar10_paper_vae(),
     "handwriting": handwriting(),
+    "handwriting-vae": handwriting_vae(),
     "glyphs": glyphs(),
     "glyphs-vae": glyphs_vae(),
     "tiny": tiny(),

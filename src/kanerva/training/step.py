@@ -1,6 +1,7 @@
 """One training step: draw episodes, bound, gradients, Adam. On CUDA, captured as one graph."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -77,7 +78,9 @@ class TrainingStep:
         self.is_single_process = parallel.world == 1
         self.module: nn.Module = parallel.wrap(model)
         self.adam = Adam.of(self.flat.vector)
-        self.damage = varied_damage if config.damage == "varied" else any_damage
+        self.damage = any_damage
+        if config.damage == "varied":
+            self.damage = functools.partial(varied_damage, left_out=config.left_out)
         self.objective, self.finish = objective, finish
         self.num_made = 0
         """Steps made, as `count` on the device."""
