@@ -25,8 +25,8 @@ from kanerva.models.kanerva_machine import KanervaMachine
 
 EPISODES = {8: 6, 32: 3, 100: 1}
 """Episodes of each length to calibrate with; each is read with every damage."""
-RANKED = 60
-"""Episodes of drawers that were trained on, to fit how the reader chooses between items."""
+RANKED = 16
+"""Episodes to fit how the reader chooses between items."""
 
 
 def main() -> None:
@@ -38,8 +38,8 @@ def main() -> None:
     model, card = load_with_card(arguments.run)
     assert isinstance(model, KanervaMachine)
     valid = load_dataset("omniglot", "valid")
-    fit = load_dataset("omniglot", "fit")
-    ranking_loss = fit_ranking(model, collect_candidates(model, fit, num_episodes=RANKED))
+    candidates = collect_candidates(model, valid, num_episodes=RANKED, seed=1)
+    ranking_loss = fit_ranking(model, candidates)
     calibrate_gate(model, valid)
     readings = [
         collect_readings(model, valid, episode_length=length, num_episodes=number, seed=length)

@@ -10,9 +10,10 @@ from kanerva import KanervaMachine, MemoryState, ModelConfig, condition
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.fourier_search import FourierSearch, Traces
-from kanerva.models.item_search import ItemSearch, judge
-from kanerva.models.ranking import compare, features
+from kanerva.models.item_search import ItemSearch, choose, starts_around
+from kanerva.models.ranking import NUM_FEATURES, Ranking, compare, features
 from kanerva.models.views import MAX_SHIFT, NUM_VIEWS, moved_towards, views
+from kanerva.models.widening_search import WideningSearch, stages
 
 K, C, Y, T = 64, 10, 4, 6
 U0 = 16.0
@@ -131,12 +132,22 @@ def test_an_empty_memory_has_no_traces():
     assert torch.equal(search.run(search.centre, 5), search.centre)
 
 
+def finder(items: Tensor) -> ItemSearch:
+    search = search_for(items, items, U0 * torch.eye(K).double(), code_size=100)
+    return ItemSearch(keys(), search.traces, code_size=100, noise_var=1.0)
+
+
+def around(means: Tensor) -> Gaussian:
+    return Gaussian(means, torch.zeros_like(means))
+
+
 def test_candidates_are_different_items():
     items = spread_out(T)
-    search = search_for(items, items, U0 * torch.eye(K).double(), code_size=100)
-    finder = ItemSearch(keys(), search.traces, code_size=100, noise_var=1.0)
+    search = finder(items)
     seen = torch.stack([items + 0.1, items + 0.2, items.roll(1, 0) + 0.7])
-    found = finder.candidates(Gaussian(seen, torch.zeros_like(seen)), num_starts=5)
+    found = search.different(search.at_views(around(seen)))
+    further = search.next_to(around(items + 0.1), found, 2)
+    found = search.different(found.joined(further))
     best = found.address_codes[0]
     assert (best - items).norm(dim=-1).max() < 0.3
     for cue in range(T):
@@ -145,9 +156,76 @@ def test_candidates_are_different_items():
         assert len(places) >= 2
         apart = torch.cdist(places, places) + 10 * torch.eye(len(places)).double()
         assert apart.min() > 0.4 * 1.5
-    assert torch.equal(judge(found, torch.zeros(T, 1, 28, 28), None, lambda y: y), found.merit)
-    one = finder.candidates(Gaussian(seen, torch.zeros_like(seen)), num_starts=1)
-    assert one.address_codes.shape == (1, T, Y)
+    choice = choose(found, torch.zeros(T, 1, 28, 28), None, lambda y: y)
+    assert torch.equal(choice.address_codes, best)
+    merits = found.merit.topk(2, dim=0).values
+    assert torch.equal(choice.lead, (merits[0] - merits[1]).clamp(max=50))
+    some = found.of_cues(torch.tensor([3, 1]))
+    assert torch.equal(some.posterior.mean, found.posterior.mean[:, [3, 1]])
+    assert torch.equal(some.log_var, found.log_var[:, [3, 1]])
+
+
+def test_what_is_known_is_passed_over():
+    items = torch.tensor([[0.0, 0, 0, 0], [2.2, 0, 0, 0], [0, 9.0, 0, 0]]).double()
+    search, cue = finder(items), torch.tensor([[0.4, 0, 0, 0]]).double()
+    known = search.at_views(around(cue[None]))
+    assert (known.address_codes[0] - items[0]).norm() < 0.3
+    there = search.next_to(around(cue), known, 1).address_codes[0]
+    assert (there - items[1]).norm() < 0.3
+    views = torch.cat([cue[None], cue[None] + 1, cue[None] + torch.tensor([1.0, -1, 0, 0])])
+    found = search.around(around(views), known, 40).address_codes[:, 0]
+    assert ((found - items[1]).norm(dim=-1) < 0.3).any()
+    assert not ((found - items[0]).norm(dim=-1) < 0.3).any()
+
+
+def test_searches_begin_where_two_views_agree():
+    means = torch.randn(NUM_VIEWS, 2, Y).double()
+    places = starts_around(around(means), 192)
+    assert places.shape == (192, 2, Y)
+    torch.testing.assert_close(places[0], means[2] + means[1] - means[0])
+    torch.testing.assert_close(places[66], (means[1] + means[0]) / 2)
+    scattered = (places[144:] - means[-4:].repeat(12, 1, 1)).flatten()
+    assert scattered.std().item() == pytest.approx(1, abs=0.2)
+    assert torch.equal(places, starts_around(around(means), 192))
+    assert torch.equal(places[:5], starts_around(around(means), 5))
+
+
+def ranking_that_says(odds: float) -> Ranking:
+    """A ranking that gives every candidate the same log-odds."""
+    ranking = Ranking()
+    ranking.last[-1] = odds
+    ranking.is_fitted.fill_(1)
+    assert ranking(torch.zeros(1, NUM_FEATURES)).item() == odds
+    return ranking
+
+
+@pytest.mark.parametrize("odds", [9.0, -2.0])
+def test_a_search_goes_on_only_where_there_is_a_doubt(odds):
+    items, asked_for = spread_out(T), []
+
+    def views_of(cues: Tensor, num: int) -> Gaussian:
+        asked_for.append((len(cues), num))
+        return around((items + 0.1).expand(num, T, Y))
+
+    search = WideningSearch(
+        finder(items),
+        views_of=views_of,
+        decode=lambda y: torch.zeros(*y.shape[:-1], 1, 28, 28).double(),
+        ranking=ranking_that_says(odds).double(),
+    )
+    cues = torch.zeros(T, 1, 28, 28).double()
+    choice = search.choose(cues, around(items + 0.1), 20)
+    assert asked_for == ([] if odds > 4 else [(T, 12)])
+    assert (choice.address_codes - items).norm(dim=-1).max() < 0.3
+    if odds > 4:  # a single candidate against none
+        torch.testing.assert_close(choice.lead, torch.full((T,), odds).double())
+
+
+def test_stages():
+    assert stages(1) == [("own", 1)]
+    assert stages(3) == [("own", 1), ("next", 2)]
+    assert stages(20) == [("own", 1), ("next", 3), ("views", 12), ("around", 4)]
+    assert sum(num for _, num in stages(208)) == 208
 
 
 def drawn(num: int) -> Tensor:

@@ -5,6 +5,7 @@ other two use images that it was not trained on: `calibrate_confidence` fits the
 reading is right, and `calibrate_gate` the probability that an image is in the memory.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -15,12 +16,15 @@ from torch.nn import functional
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.data.damage import DAMAGES, Damage, damage
 from kanerva.distributions import gaussian
+from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.confidence import Signs
 from kanerva.models.episode_bound import novel_terms, written_terms
 from kanerva.models.fitted_network import NUM_HIDDEN, FittedNetwork
 from kanerva.models.fourier_keys import FourierKeys
+from kanerva.models.item_search import NUM_CANDIDATES
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.ranking import features
+from kanerva.models.widening_search import MOST_STARTS, Asked
 
 HALF = 0.5
 """A place is that of an item if it is closer than this, in widths of the keys."""
@@ -92,6 +96,17 @@ def calibrate_confidence(
     return _fit(calibration, inputs, loss_of, num_steps=num_steps)
 
 
+class ShownCandidates(NamedTuple):
+    """The items that a reader finds for damaged cues, and which of them is right."""
+
+    features: Tensor
+    """What `Ranking` sees, (N, candidates, features)."""
+    is_item: Tensor
+    """Which of them are different items, (N, candidates)."""
+    answers: Tensor
+    """The number of the right one, (N,); one above the last if it is none of them."""
+
+
 @torch.no_grad()
 def collect_candidates(
     model: KanervaMachine,
@@ -101,49 +116,59 @@ def collect_candidates(
     num_episodes: int,
     kinds: Sequence[Damage] = DAMAGES,
     seed: int = 0,
-) -> tuple[Tensor, Tensor]:
-    """The items that a reader finds for damaged cues, and which of them is right.
-
-    Returns:
-        What `Ranking` sees, (N, candidates, features), and the number of the right candidate, (N,).
-        Cues whose item was not found are left out.
-
-    """
+) -> ShownCandidates:
+    """Find items for damaged cues, with all stages of a search but the widest."""
     keys, reader = model.addressing.table, model._search_reader()
     assert isinstance(keys, FourierKeys)
     sampler = EpisodeSampler(dataset, num_items=episode_length)
     generator = torch.Generator(dataset.device).manual_seed(seed)
-    kept, answers = [], []
+    parts: list[ShownCandidates] = []
     for _ in range(num_episodes):
         images = sampler.sample(1, generator=generator)[0]
         memory = model.write(images)
         written = model.addressing.posterior(model.coder.encode(images), memory).mean
         items = reader.item_search(keys, memory.cov, memory.code_size)
+        search = reader.widening_search(items, memory, memory.mean)
         for kind in kinds:
             cues = damage(images, kind, generator=generator)
-            seen = reader.views_of(cues, memory, keys.num_starts)
-            found = items.candidates(seen, keys.num_starts)
-            decoded = reader.decode(keys(found.address_codes) @ memory.mean)
-            shown = features(found.distance, found.log_var, cues, decoded)
-            is_own = (found.address_codes - written).norm(dim=-1) < HALF * keys.width
-            is_own &= ~found.merit.isneginf()
-            was_found = is_own.any(0)
-            kept.append(shown[:, was_found].transpose(0, 1))
-            answers.append(is_own.int().argmax(0)[was_found])
-    return torch.cat(kept), torch.cat(answers)
+            posterior = model.addressing.posterior(model.coder.encode(cues), memory)
+            view = reader.widened(posterior)
+            asked = Asked(cues, Gaussian(*(part[None] for part in view)), None)
+            for stage, num in MOST_STARTS.items():
+                asked = search.widened(asked, stage, num)
+                found = asked.known
+                assert found is not None
+                decoded = search.decode(found.address_codes)
+                shown = features(found.distance, found.log_var, cues, decoded)
+                is_item = ~found.merit.isneginf()
+                is_own = (found.address_codes - written).norm(dim=-1) < HALF * keys.width
+                parts.append(_padded(shown, is_item, is_own & is_item))
+    return ShownCandidates(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+
+def _padded(shown: Tensor, is_item: Tensor, is_own: Tensor) -> ShownCandidates:
+    """Candidates (S, T, ...) of T cues, with no items up to the largest number."""
+    more = (0, 0, 0, NUM_CANDIDATES - len(shown))
+    answers = torch.where(is_own.any(0), is_own.int().argmax(0), NUM_CANDIDATES)
+    shown = functional.pad(shown, (0, 0, *more)).transpose(0, 1)
+    return ShownCandidates(shown, functional.pad(is_item, more).T, answers)
 
 
 def fit_ranking(
-    model: KanervaMachine, candidates: tuple[Tensor, Tensor], *, num_steps: int = 1500
+    model: KanervaMachine, candidates: ShownCandidates, *, num_steps: int = 1500
 ) -> float:
-    """Fit which of several items a cue means; returns the cross-entropy of the fit."""
+    """Fit how likely each candidate is the right one; returns the cross-entropy of the fit.
+
+    None of them is one more answer, with a logit of zero.
+    """
     assert model.ranking is not None
-    inputs, answers = candidates
 
     def loss_of(logits: Tensor) -> Tensor:
-        return functional.cross_entropy(logits, answers)
+        logits = logits.masked_fill(~candidates.is_item, -math.inf)
+        with_none = torch.cat([logits, torch.zeros_like(logits[:, :1])], -1)
+        return functional.cross_entropy(with_none, candidates.answers)
 
-    return _fit(model.ranking, inputs.double(), loss_of, num_steps=num_steps)
+    return _fit(model.ranking, candidates.features.double(), loss_of, num_steps=num_steps)
 
 
 def _fit(

@@ -26,8 +26,9 @@ class FourierKeys(nn.Module):
 
     cue_std = 0.5
     """How far damage moves address codes, besides what q(y|x) says. Chosen on drawers 14 and 15."""
-    num_starts = 16
-    """Searches for an item: one for each of 13 views of a cue, and three that pass over others."""
+    num_starts = 208
+    """Searches for an item: 4 from the cue's own address and, where that leaves a doubt, one from
+    each of 12 other views of the cue, and then 192 around these."""
     usable_share = 0.75
     """With K items a memory is filled this much (0.69 for K = 256). A search fails from there on:
     of 200, 256, 300 and 400 drawings under a block, 92, 86, 75 and 38 % are found."""

@@ -140,6 +140,17 @@ class FourierSearch:
             passed=torch.cat([self.passed, (size * spread)[:, None]], dim=1),
         )
 
+    def repeated(self, num: int) -> "FourierSearch":
+        """The same search for each of (num N) cues: all of them, again and again."""
+        return FourierSearch(
+            self.keys,
+            self.traces,
+            Gaussian(self.centre.repeat(num, 1), -self.precision.log().repeat(num, 1)),
+            code_size=self.code_size,
+            noise_var=self.noise_var,
+            passed=self.passed.repeat(num, 1, 1),
+        )
+
     def run(self, address_codes: Tensor, num_steps: int) -> Tensor:
         """Where searches from address codes (N, Y) are after at most so many steps, (N, Y)."""
         state = self.start(address_codes)

@@ -1,5 +1,8 @@
 """Which item of a memory a cue means: several are found, and their images are compared with it.
 
+Most cues are found at once, from their own address. Only where the comparison leaves a doubt the
+search goes on from the other views of a cue, which have to be encoded first.
+
 Shapes: S starts, T cues, K rows, C code size, Y address code size.
 """
 
@@ -14,11 +17,14 @@ from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.fourier_search import FourierSearch, Traces
 from kanerva.models.ranking import Ranking, features
+from kanerva.models.views import NUM_PARTS
 
 NUM_STEPS = 20
 """Most steps of each search for an item."""
 NUM_CANDIDATES = 6
 """How many items are compared with a cue."""
+MAX_LEAD = 50.0
+"""The lead of a choice without a rival."""
 SAME = 0.4
 """Places that are closer than this, in widths of the keys, are one item."""
 
@@ -36,6 +42,29 @@ class Candidates(NamedTuple):
     """Squared distance from the mean of q(y|view), in its standard deviations, (S, T)."""
     log_var: Tensor
     """Logarithm of the variance of codes that are read there, (S, T)."""
+
+    def chosen(self, order: Tensor) -> "Candidates":
+        """The candidates with the numbers `order` (S', T) of each cue."""
+        vectors = (self.address_codes, *self.posterior)
+        places, *posterior = (torch.take_along_dim(part, order[..., None], 0) for part in vectors)
+        return Candidates(
+            places, Gaussian(*posterior), *(part.gather(0, order) for part in self[2:])
+        )
+
+    def of_cues(self, which: Tensor) -> "Candidates":
+        """Those of the cues with the numbers `which`."""
+        posterior = Gaussian(*(part[:, which] for part in self.posterior))
+        return Candidates(
+            self.address_codes[:, which], posterior, *(part[:, which] for part in self[2:])
+        )
+
+    def joined(self, others: "Candidates") -> "Candidates":
+        """These and others of the same cues."""
+        pairs = zip(self.posterior, others.posterior, strict=True)
+        posterior = Gaussian(*(torch.cat(pair) for pair in pairs))
+        numbers = (torch.cat(pair) for pair in zip(self[2:], others[2:], strict=True))
+        places = torch.cat([self.address_codes, others.address_codes])
+        return Candidates(places, posterior, *numbers)
 
 
 class ItemSearch:
@@ -67,73 +96,148 @@ class ItemSearch:
             noise_var=self.noise_var,
         )
 
-    def candidates(self, views: Gaussian, num_starts: int) -> Candidates:
-        """The items near the addresses of a cue's views.
+    def log_var(self, variance: Tensor) -> Tensor:
+        """The logarithm of the variance of codes, with a variance w' U w of at least sigma^2.
 
-        A search begins at each view. More starts than views go on from the cue itself, and pass
-        over what was found from there.
+        An item that was written has less. How much less depends on how often it was written, and
+        on its neighbours, which says nothing about the cue.
+        """
+        return (variance.clamp_min(self.noise_var) + self.noise_var).log()
+
+    def next_to(self, view: Gaussian, known: Candidates, num_starts: int) -> Candidates:
+        """The items next to those that are known, one after another.
+
+        Each search begins at the mean of q(y|cue), over (T, Y), and passes over what was found.
+        """
+        search, found = self._passing_over(view, known), []
+        for _ in range(num_starts):
+            found.append(search.run(search.centre, NUM_STEPS))
+            search = search.without(found[-1])
+        repeated = Gaussian(*(part.expand(num_starts, *part.shape) for part in view))
+        return self._measured(torch.stack(found), repeated)
+
+    def at_views(self, views: Gaussian) -> Candidates:
+        """The item near the address of each view of each cue, q(y|view) over (V, T, Y)."""
+        flat = Gaussian(*(part.flatten(0, 1) for part in views))
+        found = self.search(flat).run(flat.mean, NUM_STEPS)
+        return self._measured(found.unflatten(0, views.mean.shape[:2]), views)
+
+    def around(self, views: Gaussian, known: Candidates, num_starts: int) -> Candidates:
+        """More items around the addresses of the views of each cue: none of those that are known.
 
         Args:
             views: q(y|view) over (V, T, Y), the cue itself first.
-            num_starts: how many searches, S.
+            known: what was found for these cues.
+            num_starts: how many searches, S; see `starts_around`.
 
         """
-        views = Gaussian(*(part[:num_starts] for part in views))
-        num_views, num_cues, size = views.mean.shape
-        flat = Gaussian(*(part.flatten(0, 1) for part in views))
-        found = [self.search(flat).run(flat.mean, NUM_STEPS).reshape(num_views, num_cues, size)]
-        search = self.search(Gaussian(*(part[0] for part in views)))
-        for _ in range(num_starts - num_views):
-            search = search.without(found[-1][0])
-            found.append(search.run(search.centre, NUM_STEPS)[None])
-        more = num_starts - num_views
-        posterior = Gaussian(*(torch.cat([part, *[part[:1]] * more]) for part in views))
-        return self._best_of_each(torch.cat(found), posterior)
+        view = Gaussian(*(part[0] for part in views))
+        search = self._passing_over(view, known)
+        starts = starts_around(views, num_starts)
+        found = search.repeated(num_starts).run(starts.flatten(0, 1), NUM_STEPS)
+        repeated = Gaussian(*(part.expand(num_starts, *part.shape) for part in view))
+        return self._measured(found.reshape(starts.shape), repeated)
 
-    def _best_of_each(self, address_codes: Tensor, posterior: Gaussian) -> Candidates:
-        """The places with the highest merit that are different items."""
+    def _passing_over(self, view: Gaussian, known: Candidates) -> FourierSearch:
+        search = self.search(view)
+        for place in known.address_codes:
+            search = search.without(place)
+        return search
+
+    def _measured(self, address_codes: Tensor, posterior: Gaussian) -> Candidates:
+        """Places (S, T, Y) with what is known about them."""
         shape = address_codes.shape[:2]
         search = self.search(Gaussian(*(part.flatten(0, 1) for part in posterior)))
         flat = address_codes.flatten(0, 1)
-        merit = search.merit(flat).reshape(shape)
-        log_var = (search.variance(flat) + self.noise_var).log().reshape(shape)
-        distance = search.distance(flat).reshape(shape)
+        numbers = (
+            search.merit(flat),
+            search.distance(flat),
+            self.log_var(search.variance(flat)),
+        )
+        return Candidates(address_codes, posterior, *(part.reshape(shape) for part in numbers))
+
+    def different(self, found: Candidates, most: int | None = None) -> Candidates:
+        """The places with the highest merit that are different items, by default at most six."""
         order, merits = [], []
-        left = merit
-        for _ in range(min(NUM_CANDIDATES, len(merit))):
+        left = found.merit
+        for _ in range(min(most or NUM_CANDIDATES, len(left))):
             best = left.argmax(0, keepdim=True)
             order.append(best)
             merits.append(left.gather(0, best))
-            place = torch.take_along_dim(address_codes, best[..., None], 0)
-            same = (address_codes - place).norm(dim=-1) < SAME * self.keys.width
+            place = torch.take_along_dim(found.address_codes, best[..., None], 0)
+            same = (found.address_codes - place).norm(dim=-1) < SAME * self.keys.width
             left = left.masked_fill(same, -math.inf)
-        chosen = torch.cat(order)
-        return Candidates(
-            torch.take_along_dim(address_codes, chosen[..., None], 0),
-            Gaussian(*(torch.take_along_dim(part, chosen[..., None], 0) for part in posterior)),
-            torch.cat(merits),
-            distance.gather(0, chosen),
-            log_var.gather(0, chosen),
-        )
+        return found.chosen(torch.cat(order))._replace(merit=torch.cat(merits))
 
 
-def judge(
+def starts_around(views: Gaussian, num_starts: int) -> Tensor:
+    """Places (S, T, Y) where an item may be that no view (V, T, Y) of a cue leads to.
+
+    Each view lacks something that the cue has, and its address moves. Two such changes may add up,
+    so the first places are the cue's address moved by the changes of two views, then the middles of
+    two views. The rest is scattered around the last views, which are parts of the cue.
+    """
+    means = views.mean
+    pairs = [(one, other) for one in range(len(means)) for other in range(one)]
+    moved = [means[one] + means[other] - means[0] for one, other in pairs if other > 0]
+    middles = [(means[one] + means[other]) / 2 for one, other in pairs]
+    places = torch.stack([*moved, *middles])[:num_starts]
+    num_more = num_starts - len(places)
+    if not num_more:
+        return places
+    generator = torch.Generator().manual_seed(0)  # a reading is the same each time
+    directions = torch.randn(num_more, 1, means.shape[-1], generator=generator).to(means)
+    parts = means[-NUM_PARTS:]
+    parts = parts.repeat(num_more // len(parts) + 1, 1, 1)[:num_more]
+    std = (0.5 * views.log_var[0]).exp()
+    return torch.cat([places, parts + directions * std])
+
+
+class Choice(NamedTuple):
+    """The candidate that each cue means."""
+
+    address_codes: Tensor
+    """(T, Y)."""
+    posterior: Gaussian
+    """q(y|view) of the view of the cue that led there, over (T, Y)."""
+    lead: Tensor
+    """The log-odds that this is the right item, (T,); without a ranking, by how much its merit is
+    above the next one's."""
+
+    def replaced(self, which: Tensor, others: "Choice") -> "Choice":
+        """With the choices of others for the cues with the numbers `which`."""
+        pairs = zip((self[0], *self[1], self[2]), (others[0], *others[1], others[2]), strict=True)
+        places, mean, log_var, lead = (old.index_copy(0, which, new) for old, new in pairs)
+        return Choice(places, Gaussian(mean, log_var), lead)
+
+
+def choose(
     candidates: Candidates,
     cues: Tensor,
     ranking: Ranking | None,
     decode: Callable[[Tensor], Tensor],
-) -> Tensor:
-    """How well each candidate fits its cue, (S, T): by its image, or without a ranking by merit.
+) -> Choice:
+    """The candidate that fits each cue best: by its image, or without a ranking by merit.
 
     Args:
-        candidates: what was found.
+        candidates: what was found, different items.
         cues: (T, channels, H, W).
         ranking: what compares images; None to choose by address alone.
         decode: the images (S, T, channels, H, W) that are read at address codes (S, T, Y).
 
     """
-    if ranking is None:
-        return candidates.merit
-    images = decode(candidates.address_codes)
-    odds = ranking(features(candidates.distance, candidates.log_var, cues, images))
-    return odds.masked_fill(candidates.merit.isneginf(), -math.inf)
+    scores = candidates.merit
+    if ranking is not None:
+        images = decode(candidates.address_codes)
+        odds = ranking(features(candidates.distance, candidates.log_var, cues, images))
+        scores = odds.masked_fill(candidates.merit.isneginf(), -math.inf)
+    best = scores.argmax(0, keepdim=True)
+    rivals = scores.scatter(0, best, -math.inf)
+    if ranking is not None:  # one more rival: none of these
+        rivals = torch.cat([rivals, torch.zeros_like(rivals[:1])]).logsumexp(0)
+    else:
+        rivals = rivals.amax(0)
+    lead = (scores.gather(0, best)[0] - rivals).clamp(-MAX_LEAD, MAX_LEAD)
+    chosen = candidates.chosen(best)
+    posterior = Gaussian(*(part[0] for part in chosen.posterior))
+    return Choice(chosen.address_codes[0], posterior, lead)

@@ -23,19 +23,20 @@ from kanerva.models.confidence import (
 )
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.fourier_search import Traces
-from kanerva.models.item_search import ItemSearch, judge
+from kanerva.models.item_search import MAX_LEAD, ItemSearch
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.ranking import Ranking
 from kanerva.models.reading import ReadResult, SearchOptions
 from kanerva.models.views import views
+from kanerva.models.widening_search import WideningSearch
 
 MAX_READINGS = 10
 """Readings after which a search ends, converged or not."""
 STEPS_PER_READING = 2
+EMPTY = 1e-6
+"""A memory that is filled less than this holds nothing, and no reading of it is right."""
 SPREAD = 0.5
 """Distance between the first start and the others, in standard deviations of q(y|cue)."""
-MAX_LEAD = 50.0
-"""The lead of a reading without a rival."""
 
 
 class _Found(NamedTuple):
@@ -105,6 +106,7 @@ class SearchReader:
         else:
             confidence = confidence_in(self.coder, self.access, cues, codes[-1], steps[-1], memory)
         confidence = zero_without_ink(confidence, cues, self.coder)
+        confidence = torch.where(signs.fill < EMPTY, 0.0, confidence)
         weights = self.access.addressing.address_for(found.address_codes[-1])
         return ReadResult(steps[-1], weights, codes[-1], confidence, steps, found.objectives, signs)
 
@@ -124,10 +126,11 @@ class SearchReader:
         asked = zip(each(cues, 4), each(posterior.mean, 2), each(posterior.log_var, 2), strict=True)
         found = []
         for (row_cov, rows), (cue, mean, log_var) in zip(memories, asked, strict=True):
+            centre = Gaussian(mean, log_var)
             if isinstance(self.keys, FourierKeys):
-                found.append(self._find_items(self.keys, cue, rows, row_cov, memory, options))
+                one = self._find_items(self.keys, cue, centre, rows, row_cov, memory, options)
+                found.append(one)
             else:
-                centre = Gaussian(mean, log_var)
                 found.append(self._search_table(self.keys, rows, row_cov, centre, options))
         longest = max(len(one.objectives) for one in found)
         parts = zip(*(one.repeated(longest) for one in found), strict=True)
@@ -142,6 +145,7 @@ class SearchReader:
         self,
         keys: FourierKeys,
         cues: Tensor,
+        posterior: Gaussian,
         rows: Tensor,
         row_cov: Tensor,
         memory: MemoryState,
@@ -150,16 +154,11 @@ class SearchReader:
         """Find what cues (T, ...) mean in one memory (K, C), (K, K), and go there."""
         items = self.item_search(keys, row_cov, rows.shape[-1])
         num_starts = options.num_starts or keys.num_starts
-        seen = self.views_of(cues, memory, num_starts)
-        found = items.candidates(seen, num_starts)
-        odds = judge(found, cues, self.ranking, lambda y: self.decode(keys(y) @ rows))
-        best = odds.argmax(0)[None, :, None]
-        mean, log_var, place = (
-            torch.take_along_dim(part, best, 0)[0]
-            for part in (*found.posterior, found.address_codes)
-        )
+        widening = self.widening_search(items, memory, rows)
+        choice = widening.choose(cues, self.widened(posterior), num_starts)
+        mean, log_var = choice.posterior
         search = items.search(Gaussian(mean, log_var))
-        state, readings = search.start(place), []
+        state, readings = search.start(choice.address_codes), []
         for _ in range(options.num_readings or MAX_READINGS):
             for _ in range(STEPS_PER_READING):
                 state = search.step(state)
@@ -167,16 +166,25 @@ class SearchReader:
             if options.num_readings is None and state.has_converged.all():
                 break
         ended = readings[-1]
-        lead = odds.topk(2, dim=0).values if len(odds) > 1 else odds.expand(2, -1) - odds
-        lead = torch.nan_to_num(lead[0] - lead[1], nan=MAX_LEAD)
-        first = search.variance(seen.mean[0])
+        first = search.variance(posterior.mean)
         return _Found(
             torch.stack([reading.address_codes for reading in readings]),
             torch.stack([reading.objective for reading in readings]),
             (ended.address_codes - mean).norm(dim=-1) / keys.width,
-            (ended.variance + self.noise_var).log(),
-            (first + self.noise_var).log(),
-            lead.clamp(0, MAX_LEAD),
+            items.log_var(ended.variance),
+            items.log_var(first),
+            choice.lead,
+        )
+
+    def widening_search(
+        self, items: ItemSearch, memory: MemoryState, rows: Tensor
+    ) -> WideningSearch:
+        """What finds the items that cues mean in a memory with the mean (K, C)."""
+        return WideningSearch(
+            items,
+            views_of=lambda cues, num: self._views_of(cues, memory, num),
+            decode=lambda address_codes: self.decode(items.keys(address_codes) @ rows),
+            ranking=self.ranking,
         )
 
     def item_search(self, keys: FourierKeys, row_cov: Tensor, code_size: int) -> ItemSearch:
@@ -186,11 +194,14 @@ class SearchReader:
         traces = Traces.of(row_cov, prior_cov)
         return ItemSearch(keys, traces, code_size=code_size, noise_var=self.noise_var)
 
-    def views_of(self, cues: Tensor, memory: MemoryState, num_starts: int) -> Gaussian:
-        """q(y|view) of the first views of cues (T, ...), as wide as damage makes it, (V, T, Y)."""
-        shown = views(cues)[:num_starts]
-        mean, log_var = self.access.addressing.posterior(self.coder.encode(shown), memory)
-        return Gaussian(mean, (log_var.exp() + self.keys.cue_std**2).log())
+    def widened(self, posterior: Gaussian) -> Gaussian:
+        """q(y|x) as wide as damage makes it."""
+        return Gaussian(posterior.mean, (posterior.log_var.exp() + self.keys.cue_std**2).log())
+
+    def _views_of(self, cues: Tensor, memory: MemoryState, num_views: int) -> Gaussian:
+        """q(y|view) of the first views of cues (T, ...) besides the cues themselves, (V, T, Y)."""
+        shown = views(cues)[1 : 1 + num_views]
+        return self.widened(self.access.addressing.posterior(self.coder.encode(shown), memory))
 
     def _search_table(
         self,

@@ -11,7 +11,9 @@ SHIFT = 2
 """How far copies of a cue are moved, in pixels. An encoder copes with the pixel that is left."""
 MAX_SHIFT = 3
 """How far an image may have been moved before it is compared with a cue."""
-NUM_VIEWS = 13
+NUM_PARTS = 4
+"""How many views are parts of the cue. They come last."""
+NUM_VIEWS = 9 + NUM_PARTS
 
 
 def views(cues: Tensor) -> Tensor:
