@@ -23,8 +23,10 @@ from kanerva.evaluation.calibrate import (
 from kanerva.models.checkpoint import load_with_card, save_model
 from kanerva.models.kanerva_machine import KanervaMachine
 
-EPISODES = {8: 6, 32: 3, 100: 1}
+EPISODES = {1: 12, 8: 8, 32: 4, 100: 1}
 """Episodes of each length to calibrate with; each is read with every damage."""
+REPEATED = (1, 2, 3, 10)
+"""How often the images of two more episodes are written."""
 RANKED = 16
 """Episodes to fit how the reader chooses between items."""
 
@@ -45,12 +47,15 @@ def main() -> None:
         collect_readings(model, valid, episode_length=length, num_episodes=number, seed=length)
         for length, number in EPISODES.items()
     ]
+    readings.append(
+        collect_readings(model, valid, episode_length=16, num_episodes=2, times=REPEATED, seed=9)
+    )
     loss = calibrate_confidence(model, readings)
     save_model(arguments.out, model, card)
     assert model.access.novel is not None
     report = {"gate": model.access.novel.gate.tolist(), "confidence_nats": loss}
     report["ranking_nats"] = ranking_loss
-    for length, part in zip(EPISODES, readings, strict=True):
+    for length, part in zip((*EPISODES, "repeated"), readings, strict=True):
         assert model.calibration is not None
         with torch.no_grad():
             confidence = model.calibration(part.signs)[part.is_written]

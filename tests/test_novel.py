@@ -2,13 +2,14 @@
 
 import math
 
+import pytest
 import torch
 
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.bound import ItemBounds
 from kanerva.models.codes import CodePrior
 from kanerva.models.matching import CHANCE, matching_loss
-from kanerva.models.novel import NovelCodes, product_posterior
+from kanerva.models.novel import NovelCodes, misfit, product_posterior
 from test_address_search import images, machine  # noqa: F401
 
 
@@ -49,12 +50,32 @@ def test_the_bound_with_a_closed_gate_is_that_of_novel_images(machine, images): 
     noise = machine.draw_noise(images, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         written = machine(images, noise)
-        machine.access.novel.gate.copy_(torch.tensor([-30.0, 0.0, 0.0]))
+        machine.access.novel.gate.copy_(torch.tensor([-30.0, 0.0]))
         novel = machine(images, noise)
-        machine.access.novel.gate.copy_(torch.tensor([10.0, 0.0, 0.0]))
+        machine.access.novel.gate.copy_(torch.tensor([10.0, 0.0]))
     assert novel.kl_address.max() < 1e-6
     assert written.kl_address.min() > 0.01
     assert torch.isfinite(novel.total).all()
+
+
+def test_the_gate_sees_how_far_an_image_is_from_what_was_read():
+    mean = torch.zeros(2, 4)
+    message = Gaussian(torch.tensor([[2.0], [0.0]]).expand(2, 4), torch.zeros(2, 4))
+    found = misfit(CodePrior(mean, torch.full((2, 1), 3.0), mean), message)
+    torch.testing.assert_close(found, torch.tensor([1.0, 1e-6]).log())
+    novel = NovelCodes(code_size=4, share=0.5)
+    novel.gate.copy_(torch.tensor([1.0, -2.0]))
+    assert novel.written_share(found)[0].item() == pytest.approx(1 / (1 + math.exp(-1)))
+    assert novel.written_share(found)[1] > 0.99
+
+
+def test_the_gate_of_an_older_checkpoint_is_left_open():
+    novel = NovelCodes(code_size=4, share=0.5)
+    state = novel.state_dict()
+    novel.load_state_dict({**state, "gate": torch.tensor([-45.0, 15.0, 1.0])})
+    assert novel.gate.tolist() == [10.0, 0.0]
+    novel.load_state_dict({**state, "gate": torch.tensor([3.0, -2.0])})
+    assert novel.gate.tolist() == [3.0, -2.0]
 
 
 def test_the_matching_loss_item_by_item():

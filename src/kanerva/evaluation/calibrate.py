@@ -15,10 +15,9 @@ from torch.nn import functional
 
 from kanerva.data import Dataset, EpisodeSampler
 from kanerva.data.damage import DAMAGES, Damage, damage
-from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.confidence import Signs
-from kanerva.models.episode_bound import novel_terms, written_terms
+from kanerva.models.episode_bound import novel_terms, written_misfit, written_terms
 from kanerva.models.fitted_network import NUM_HIDDEN, FittedNetwork
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.item_search import NUM_CANDIDATES
@@ -51,15 +50,20 @@ def collect_readings(
     episode_length: int,
     num_episodes: int,
     kinds: Sequence[Damage] = DAMAGES,
+    times: Sequence[int] = (1,),
     seed: int = 0,
 ) -> Readings:
-    """Read damaged cues of written images, and as many of images that were never written."""
+    """Read damaged cues of written images, and as many of images that were never written.
+
+    The images are written as often as `times` says, in turn.
+    """
     sampler = EpisodeSampler(dataset, num_items=2 * episode_length)
     generator = torch.Generator(dataset.device).manual_seed(seed)
     signs, right, stored = [], [], []
     for _ in range(num_episodes):
         written, strangers = sampler.sample(1, generator=generator)[0].chunk(2)
-        memory = model.write(written)
+        repeats = torch.tensor(times, device=written.device).repeat(episode_length)
+        memory = model.write(written.repeat_interleave(repeats[:episode_length], 0))
         for kind in kinds:
             cues = damage(torch.cat([written, strangers]), kind, generator=generator)
             result = model.read(cues, memory)
@@ -226,23 +230,26 @@ def calibrate_gate(
             images = sampler.sample(max(1, num_images // length), generator=generator)
             noise = model.draw_noise(images, generator=generator)
             written, terms = written_terms(model.coder, model.access, images, noise)
-            other = novel_terms(
-                model.coder, model.access, model.coder.encode(images), images, noise
+            embeddings = model.coder.encode(images)
+            other = novel_terms(model.coder, model.access, embeddings, images, noise)
+            columns = (
+                written_misfit(model.access, embeddings, written),
+                terms.total,
+                other.total,
             )
-            at_mean = model.addressing.address_for(written.posterior.mean)
-            code_var = model.memory_module.read(written.state, at_mean).log_var[..., 0]
-            kl_address = gaussian.kl_to_standard(written.posterior)
-            columns = (code_var, kl_address, terms.total, other.total)
             rows.append(torch.stack([column.flatten() for column in columns]).double())
     table = torch.cat([row[:, :: max(1, row.shape[1] // num_images)] for row in rows], dim=1)
-    log_var, kl_address, written_total, novel_total = table
-    gate = torch.tensor([5.0, -1.0, 0.0], dtype=torch.float64, requires_grad=True)
+    misfit, written_total, novel_total = table
+    gate = torch.tensor([5.0, -1.0], dtype=torch.float64, requires_grad=True)
     adam = torch.optim.Adam([gate], lr=0.05)
     share = novel_codes.share
     for _ in range(2000):
         adam.zero_grad()
-        r = torch.sigmoid(gate[0] + gate[1] * log_var + gate[2] * kl_address)
-        kl = torch.xlogy(r, r / (1 - share)) + torch.xlogy(1 - r, (1 - r) / share)
-        (r * written_total + (1 - r) * novel_total + kl).mean().backward()
+        logits = gate[0] + gate[1] * misfit
+        r, novel = torch.sigmoid(logits), torch.sigmoid(-logits)
+        # Logarithms of the logits, not of r: a gate that is sure has a finite slope.
+        kl = r * (functional.logsigmoid(logits) - math.log(1 - share))
+        kl = kl + novel * (functional.logsigmoid(-logits) - math.log(share))
+        (r * written_total + novel * novel_total + kl).mean().backward()
         adam.step()
     novel_codes.gate.copy_(gate.detach())

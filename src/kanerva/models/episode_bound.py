@@ -16,7 +16,7 @@ from kanerva.models.config import AnyMemoryModelConfig
 from kanerva.models.matching import MATCHING_WEIGHT, matching_loss
 from kanerva.models.memory_access import MemoryAccess, WrittenEpisode
 from kanerva.models.model import Noise
-from kanerva.models.novel import NOVEL_WEIGHT
+from kanerva.models.novel import NOVEL_WEIGHT, misfit
 
 State = TypeVar("State")
 
@@ -69,6 +69,14 @@ def written_terms(
     twice = torch.stack([embeddings, embeddings])
     written = access.write_then_address(embeddings, twice, prior, noise)
     return written, _read_terms(coder, access, embeddings, written, images, noise)
+
+
+def written_misfit(
+    access: MemoryAccess[State], embeddings: Tensor, written: WrittenEpisode[State]
+) -> Tensor:
+    """How far images are from what the memory holds at the means of their addresses, (..., T)."""
+    at_mean = access.addressing.address_for(written.posterior.mean)
+    return misfit(access.memory.read(written.state, at_mean), access.message(embeddings))
 
 
 def novel_terms(
@@ -124,9 +132,7 @@ def _with_novel(
 ) -> ItemBounds:
     """The bound of the mixture: in the memory, or novel."""
     assert access.novel is not None
-    at_mean = access.addressing.address_for(written.posterior.mean)
-    code_var = access.memory.read(written.state, at_mean).log_var[..., 0].exp()
-    share = access.novel.written_share(code_var, terms.kl_address)
+    share = access.novel.written_share(written_misfit(access, embeddings, written))
     novel = novel_terms(coder, access, embeddings, images, noise)
     return access.novel.mix(terms, novel, share)
 

@@ -21,6 +21,8 @@ from kanerva.models.views import NUM_PARTS
 
 NUM_STEPS = 20
 """Most steps of each search for an item."""
+NUM_STEPS_AROUND = 12
+"""Most steps of searches around a cue: of 61 items that 30 steps find, 12 find 60."""
 NUM_CANDIDATES = 6
 """How many items are compared with a cue."""
 MAX_LEAD = 50.0
@@ -134,7 +136,7 @@ class ItemSearch:
         view = Gaussian(*(part[0] for part in views))
         search = self._passing_over(view, known)
         starts = starts_around(views, num_starts)
-        found = search.repeated(num_starts).run(starts.flatten(0, 1), NUM_STEPS)
+        found = search.repeated(num_starts).run(starts.flatten(0, 1), NUM_STEPS_AROUND)
         repeated = Gaussian(*(part.expand(num_starts, *part.shape) for part in view))
         return self._measured(found.reshape(starts.shape), repeated)
 

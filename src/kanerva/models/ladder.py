@@ -138,7 +138,7 @@ class LadderDecoder(nn.Module):
         self.fine = nn.ModuleList(Group(num_filters, num_codes) for _ in range(num_groups[1]))
         num_last = max(8, num_filters // 2)
         self.to_pixels = enlarge(num_filters, num_last, half, (height, width))
-        self.pixels = PixelConv(num_last, channels)
+        self.pixels = conv3(num_last, channels)
 
     @property
     def noise_size(self) -> int:
@@ -162,34 +162,6 @@ class LadderDecoder(nn.Module):
                 state = self.up(torch.relu(state))
         last = torch.relu(self.to_pixels(torch.relu(state)))
         return Drawn(self.pixels(last).float(), kl, log_weight)
-
-
-class PixelConv(nn.Conv2d):
-    """A 3 x 3 convolution to one or three channels.
-
-    GPU kernels are slow with so few channels, so there it is one product, then sums of its taps.
-    """
-
-    def __init__(self, num_inputs: int, channels: int) -> None:
-        super().__init__(num_inputs, channels, 3, padding=1)
-        init_relu(self)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self.as_product(input) if input.is_cuda else super().forward(input)
-
-    def as_product(self, features: Tensor) -> Tensor:
-        height, width = features.shape[-2:]
-        kernels = self.weight.permute(2, 3, 0, 1).flatten(0, 2)  # (9 channels, inputs)
-        taps = nn.functional.linear(features.permute(0, 2, 3, 1), kernels)
-        taps = taps.permute(0, 3, 1, 2).unflatten(1, (9, -1))
-        padded = nn.functional.pad(taps, (1, 1, 1, 1))
-        shifted = [
-            padded[:, 3 * row + column, :, row : row + height, column : column + width]
-            for row in range(3)
-            for column in range(3)
-        ]
-        assert self.bias is not None
-        return torch.stack(shifted).to(self.weight.dtype).sum(0) + self.bias[:, None, None]
 
 
 def conv3(num_inputs: int, num_outputs: int) -> nn.Conv2d:
