@@ -33,7 +33,7 @@ def _attribution(memory: StoredMemory, w: Tensor, number: int, *, now: float) ->
     config, prior = memory.config, memory.coder.prior
     with memory.database.reading() as connection:
         state = memory.block(number, now=now).memory
-        rows = memory.sums.rows(connection, "block = ?", number)
+        rows = memory.sums.rows_of(connection, number)
     W = torch.from_numpy(config.grid.weights(rows.items))
     Z = torch.from_numpy(config.grid.codes(rows.items))
     left = [config.share_left(epoch, now) for epoch in rows.epochs.tolist()]

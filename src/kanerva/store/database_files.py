@@ -4,12 +4,13 @@ import contextlib
 import os
 import secrets
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from kanerva.errors import KanervaError
 from kanerva.tensor_file import DamagedFileError
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the tables."""
 PAGE_SIZE = 8192
 """Bytes of a page: three items of 384 numbers fit into one, where half of 4,096 would be lost."""
@@ -26,7 +27,9 @@ CREATE TABLE sums (
     PRIMARY KEY (block, epoch)
 );
 CREATE TABLE blocks (
-    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, summed_up_to INTEGER NOT NULL
+    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, summed_up_to INTEGER NOT NULL,
+    last_row INTEGER NOT NULL, num_sums INTEGER NOT NULL, num_summed INTEGER NOT NULL,
+    num_waiting INTEGER NOT NULL, checksum BLOB NOT NULL
 );
 CREATE TABLE receipts (number INTEGER PRIMARY KEY AUTOINCREMENT, contents TEXT NOT NULL);
 CREATE TABLE deleted (
@@ -40,8 +43,10 @@ def files_of(path: Path) -> list[Path]:
     return [path, Path(f"{path}-wal"), Path(f"{path}-shm")]
 
 
-def make_database(path: Path, facts: dict[str, str]) -> None:
-    """Make the file of a new memory, whole or not at all."""
+def make_database(
+    path: Path, facts: dict[str, str], fill: Callable[[sqlite3.Connection], None]
+) -> None:
+    """Make the file of a new memory, whole or not at all; `fill` writes its first rows."""
     temporary = path.with_name(f".new-{secrets.token_hex(4)}")
     try:
         try:
@@ -50,6 +55,7 @@ def make_database(path: Path, facts: dict[str, str]) -> None:
             try:
                 connection.executescript(f"BEGIN; {TABLES}")
                 connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+                fill(connection)
                 connection.execute("COMMIT")
             finally:
                 connection.close()

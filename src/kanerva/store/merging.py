@@ -55,7 +55,7 @@ class _FromMemory:
     def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]:
         sums = self.memory.sums
         with self.memory.database.reading() as connection:
-            rows = sums.rows(connection, "block = ?", block) if self.config.ledger else None
+            rows = sums.rows_of(connection, block) if self.config.ledger else None
             return sums.load(connection, block), rows
 
 

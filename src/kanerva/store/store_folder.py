@@ -15,7 +15,7 @@ from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.store.coders import coder_of, make_coder, new_config
-from kanerva.store.database_files import files_of, make_database, taken
+from kanerva.store.database_files import files_of, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
 from kanerva.store.merging import open_sources
@@ -23,7 +23,7 @@ from kanerva.store.names import ENDING, checked_name, no_name
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
-from kanerva.store.stored_memory import StoredMemory
+from kanerva.store.stored_memory import StoredMemory, make_memory
 
 
 class StoreFolder:
@@ -115,7 +115,7 @@ class StoreFolder:
             raise taken(path)
         coder = coder_of(model if model is not None or plan is not None else self._model, plan)
         config = new_config(coder, ledger=ledger, half_life=half_life, dtype=word)
-        make_database(path, config.to_facts())
+        make_memory(path, config)
         self._memory(name).use(coder)
 
     def create_like(self, name: str, sources: Sequence[str | Path]) -> None:
@@ -135,7 +135,7 @@ class StoreFolder:
                 "sources", expected="at least one", got="none", fix="Name what to merge."
             )
         ledger = all(source.has_ledger for source in found)
-        make_database(path, replace(found[0].config, ledger=ledger).to_facts())
+        make_memory(path, replace(found[0].config, ledger=ledger))
 
     def delete(self, name: str) -> None:
         """Delete a whole memory with its ledger.
