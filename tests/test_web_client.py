@@ -69,10 +69,31 @@ def test_stored_memories_are_those_of_the_folder(client: kanerva.Client, folder:
     assert "kept" in kanerva.Client(client._connection.url).names()
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:1", "ftp://a", "http://", 7])
+@pytest.mark.parametrize(
+    "url",
+    ["", "127.0.0.1:1", "ftp://a", "http://", 7, "http://[::1", "http://a:b", "http://a:0"],
+)
 def test_an_address_must_be_one(url):
     with pytest.raises(KanervaError, match="the address of a server"):
         kanerva.Client(url)
+
+
+def test_an_address_that_is_wrong_does_not_show_the_token():
+    with pytest.raises(KanervaError) as caught:
+        kanerva.Client("127.0.0.1:8642/?token=secret")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["hush\nb", " hush", "ключ hush", "", 7])
+def test_a_token_is_what_a_header_can_carry(token):
+    with pytest.raises(KanervaError, match="token: expected a token of ASCII") as caught:
+        kanerva.Client("http://127.0.0.1:9", token=token)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_name_that_no_host_has():
+    with pytest.raises(KanervaError, match="a server that answers"):
+        kanerva.Client(f"http://{'a' * 70}.example").names()
 
 
 def test_a_server_that_does_not_answer():

@@ -51,6 +51,7 @@ def test_names_of_this_computer_are_fine(url: str, host: str):
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[::1"},
         {"origin": "http://127.0.0.1:1"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors"},

@@ -37,7 +37,9 @@ class VectorCoder(ItemCoder):
         self.linear_part = self.features.linear_part()
         self.centre = np.zeros(plan.size) if plan.centre is None else np.array(plan.centre)
         # Of a key only the direction is stored, so nothing can be added to it again.
-        self.code_centre = torch.from_numpy(np.zeros(plan.code_size) if plan.value_size else self.centre)
+        self.code_centre = torch.from_numpy(
+            np.zeros(plan.code_size) if plan.value_size else self.centre
+        )
 
     def describe(self) -> dict[str, object]:
         return {"plan": asdict(self.plan)}

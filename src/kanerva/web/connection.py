@@ -5,9 +5,10 @@ import json
 import urllib.error
 import urllib.request
 from http.cookiejar import CookieJar
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from kanerva.errors import KanervaError
+from kanerva.web.tokens import check_token
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -22,14 +23,8 @@ class Connection:
     """Asks one server; remembers its cookies."""
 
     def __init__(self, url: str, *, token: str | None, timeout: float) -> None:
-        parts = urlsplit(url if isinstance(url, str) else "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise KanervaError(
-                "url",
-                expected="the address of a server",
-                got=repr(url)[:80],
-                fix="Pass what `kanerva serve` printed, for example 'http://127.0.0.1:8642'.",
-            )
+        parts = _parts(url)
+        check_token("token", token)
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token = token
         self._timeout = timeout
@@ -67,7 +62,7 @@ class Connection:
                 return answer.read()
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = getattr(error, "reason", error)
             raise KanervaError(
                 "url",
@@ -93,3 +88,21 @@ class Connection:
             got=f"'{self.url}', which answers something else",
             fix="Pass what `kanerva serve` printed.",
         )
+
+
+def _parts(url: object) -> SplitResult:
+    """The parts of the address of a server."""
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of a port that is no number, or of half a bracket
+        is_one = False
+    if is_one:
+        return parts
+    shown = url.partition("?")[0] if isinstance(url, str) else url  # a token may come after it
+    raise KanervaError(
+        "url",
+        expected="the address of a server",
+        got=repr(shown)[:80],
+        fix="Pass what `kanerva serve` printed, for example 'http://127.0.0.1:8642'.",
+    )
