@@ -182,6 +182,7 @@ def test_errors_speak_of_options(here, call, capsys):
         "memory read m/a x.npy --threshold 2": "--threshold: expected a finite number",
         "memory forget m/a --ids": "--ids: expected at least one word after it",
         "memory info m/b": "It has a, plain.",
+        "memory merge m/a --out e.safetensors": "kanerva memory export FOLDER/NAME --out FILE",
     }
     for words, part in lines.items():
         assert part in mistake(words, capsys), words

@@ -179,6 +179,23 @@ def test_wrong_names_and_options(store, tmp_path):
         kanerva.open(tmp_path / "file")
 
 
+def test_names_are_those_of_files_that_can_be_opened(store, tmp_path):
+    (store.path / "folder.memory").mkdir()
+    (store.path / "nowhere.memory").symlink_to(tmp_path / "nothing")
+    shutil.copy(store.path / "a.memory", store.path / "two words.memory")
+    assert store.names() == ["a"]
+    for name in ("folder", "nowhere"):
+        with refused(store, "which is not in"):
+            store.info(name)
+
+
+def test_exported_files_are_no_names(store):
+    with refused(store, "name", "does not end in .safetensors", "store.export(name, path)"):
+        store.create("e.safetensors", plan=small_plan())
+    with refused(store, "store.export(name, path)"):
+        store.create_like("e.safetensors", ["a"])
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -117,6 +117,25 @@ def test_a_server_of_something_else():
             kanerva.Client(f"http://127.0.0.1:{server.server_port}").names()
 
 
+def test_names_and_ids_are_those_of_the_local_store(client: kanerva.Client, folder: Path):
+    """One memory or item whose name the server did not like would hide all others."""
+    names = ["a.b", "x" * 65, "y" * 100, "._-".join("abc")]
+    ids = ["note 17", "x.png", "a/b?c=1&id=2#%41", "ключ", "\x00\n", "z" * 3000, '"']
+    with kanerva.open(folder) as store:
+        for name in names[:2]:
+            store.create(name, model="omniglot", ledger=True)
+            store.write(name, drawings(len(ids)), ids=ids)
+    for name in names[2:]:
+        client.create(name)
+        assert client.write(name, drawings(len(ids)), ids=ids).ids == ids
+    assert set(names) <= set(client.names())
+    for name in names:
+        assert client.forget(name, ids[:1]).ids == ("note 17",)
+        assert set(client.forget(name, ids[1:]).ids) == set(ids[1:])
+        assert client.info(name).num_items == 0
+        client.delete(name)
+
+
 @pytest.mark.parametrize(
     ("action", "message"),
     [
@@ -128,6 +147,10 @@ def test_a_server_of_something_else():
         (lambda client: client.read("kept2", np.zeros((1, 1, 5, 5))), "28"),
         (lambda client: client.write("kept2", drawings(2), ids=["a"]), "one for each"),
         (lambda client: client.forget("kept2", ["unknown"]), "unknown"),
+        (lambda client: client.forget("kept2", ["\ud800"]), "Unicode"),
+        (lambda client: client.forget("kept2", [""]), "character"),
+        (lambda client: client.create("a.safetensors"), "does not end in"),
+        (lambda client: client.create("x" * 101), "name"),
         (lambda client: client.merge("kept2", ["unknown"]), "unknown"),
         (lambda client: client.generate("kept2", 1000), "num"),
         (lambda client: client.export("kept2", "a.txt"), "safetensors"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kanerva.errors import KanervaError
+from kanerva.store.names import names_in
 from kanerva.tensor_file import DamagedFileError
 
 SCHEMA = 2
@@ -146,7 +147,7 @@ def taken(path: Path) -> KanervaError:
 def missing(path: Path) -> KanervaError:
     """The error for a name that no memory has."""
     folder = path.parent
-    there = sorted(file.stem for file in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
+    there = names_in(folder)
     return KanervaError(
         "name",
         expected="a memory of this store",

@@ -19,7 +19,7 @@ from kanerva.store.database_files import files_of, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
 from kanerva.store.merging import open_sources
-from kanerva.store.names import ENDING, checked_name, no_name
+from kanerva.store.names import ENDING, checked_name, names_in, no_name
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
@@ -79,7 +79,7 @@ class StoreFolder:
             The names in alphabetical order.
 
         """
-        return sorted(file.name.removesuffix(ENDING) for file in self.path.glob(f"*{ENDING}"))
+        return names_in(self.path)
 
     def create(
         self,
@@ -94,7 +94,7 @@ class StoreFolder:
         """Create an empty memory, for images or for vectors.
 
         Args:
-            name: its name: letters, digits, dots, dashes and underscores.
+            name: its name: letters, digits, dots, dashes and underscores, at most 100.
             model: for images: a `KanervaMachine`, or the name of one ("omniglot", a checkpoint).
             plan: for vectors: what `plan_vectors` returned.
             ledger: keep each item, to delete it by its id and to say what a reading came from.

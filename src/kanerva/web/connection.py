@@ -16,7 +16,12 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def quoted(text: object) -> str:
     """Text as one part of an address."""
-    return quote(str(text), safe="")
+    try:
+        return quote(str(text), safe="")
+    except UnicodeEncodeError:
+        raise KanervaError(
+            "text", expected="valid Unicode", got=repr(text)[:80], fix="Pass names and ids as text."
+        ) from None
 
 
 class Connection:

@@ -8,7 +8,7 @@ TOKEN = re.compile(r"[!-~]([ -~]*[!-~])?")
 
 
 def check_token(argument: str, token: object) -> None:
-    """Text of printable ASCII characters without spaces around it, or None. No error shows the token."""
+    """Printable ASCII without spaces around it, or None. No error shows the token."""
     if token is None or (isinstance(token, str) and TOKEN.fullmatch(token)):
         return
     if not isinstance(token, str):
