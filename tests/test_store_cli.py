@@ -186,3 +186,15 @@ def test_errors_speak_of_options(here, call, capsys):
     }
     for words, part in lines.items():
         assert part in mistake(words, capsys), words
+
+
+def test_lines_end_where_files_say(here, call):
+    """A mark at the beginning is no part of an id; separators of Unicode do not divide lines."""
+    ids = ["first", "a\x85b", "c\u2028d", "e\x0bf", "g\rh", "ключ"]
+    np.save("six.npy", vectors(6).numpy())
+    for number, (end, last) in enumerate([("\n", ""), ("\r\n", "\r\n")]):
+        text = "\ufeff" * (1 - number) + end.join(ids) + last
+        Path("ids.txt").write_bytes(text.encode())
+        call(f"memory new m/{number} --num-items 30 --size 24 --ledger")
+        written = as_json(call(f"memory write m/{number} six.npy --ids ids.txt --json"))
+        assert written["ids"] == ids

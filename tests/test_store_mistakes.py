@@ -135,6 +135,9 @@ def test_wrong_merges(store, tmp_path):
     store.create("other", plan=small_plan(seed=1), ledger=True)
     with refused(store, "sources", "fingerprint"):
         store.merge("a", ["other"])
+    with refused(store, "sources", "fingerprint", "'other'"):
+        store.create_like("both", ["a", "other"])
+    assert "both" not in store.names()
     with refused(store, "sources", "itself"):
         store.merge("a", ["a"])
     store.create("sums", plan=small_plan())
@@ -177,6 +180,8 @@ def test_wrong_names_and_options(store, tmp_path):
     (tmp_path / "file").write_text("x")
     with refused(store, "path", "a file"):
         kanerva.open(tmp_path / "file")
+    with refused(store, "model", "3"):
+        kanerva.open(tmp_path, model=3)  # pyright: ignore
 
 
 def test_names_are_those_of_files_that_can_be_opened(store, tmp_path):

@@ -217,7 +217,8 @@ def test_what_is_no_image_is_refused(url: str, image: object):
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "%2e%2e", "..%2f..%2fetc", "a/b", "a%00b", ".hidden", ".a.b", "x" * 101, "%C3%A4"]
+    "name",
+    ["..", "%2e%2e", "..%2f..%2fetc", "a/b", "a%00b", ".hidden", ".a.b", "x" * 101, "%C3%A4"],
 )
 def test_no_path_reaches_the_disk(tmp_path: Path, name: str):
     with serving(model="omniglot", samples="omniglot", store=tmp_path / "in" / "store") as url:

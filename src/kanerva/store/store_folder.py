@@ -14,11 +14,11 @@ from kanerva.data.paths import FILE, FOLDER, NOTHING, absolute, fix_for, what_is
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.store.coders import coder_of, make_coder, new_config
+from kanerva.store.coders import check_model, coder_of, make_coder, new_config
 from kanerva.store.database_files import files_of, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
-from kanerva.store.merging import open_sources
+from kanerva.store.merging import check_alike, open_sources
 from kanerva.store.names import ENDING, checked_name, names_in, no_name
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
@@ -54,6 +54,7 @@ class StoreFolder:
                 got=f"'{self.path}', {found}",
                 fix="Name the folder in which it is." if found == FILE else fix_for(found),
             )
+        check_model(model)
         self.timeout = timeout
         self._model = model
         self._open: dict[Path, StoredMemory] = {}
@@ -125,6 +126,9 @@ class StoreFolder:
             name: its name.
             sources: the others, as in `merge`. It gets a ledger if all of them have one.
 
+        Raises:
+            KanervaError: there is such a memory, or the others cannot be merged.
+
         """
         path = self._path(name)
         if path.exists():
@@ -134,6 +138,7 @@ class StoreFolder:
             raise KanervaError(
                 "sources", expected="at least one", got="none", fix="Name what to merge."
             )
+        check_alike(name, found[0].config, found)
         ledger = all(source.has_ledger for source in found)
         make_memory(path, replace(found[0].config, ledger=ledger))
 
