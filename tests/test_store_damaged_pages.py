@@ -148,8 +148,11 @@ def test_counts_follow_every_way_to_change_a_memory(tmp_path):
             store = (one, two)[number % 2]
             ids = store.write("a", items[start : start + 20]).ids
             gone = items[start : start + 3]
-            given = {"ids": ids[:3]} if ledger else {"items": gone}
-            (two, one)[number % 2].forget("a", purge=False, **given)
+            other = (two, one)[number % 2]
+            if ledger:
+                other.forget("a", ids[:3], purge=False)
+            else:
+                other.forget("a", items=gone, purge=False)
             total += 17
             assert one.info("a").num_items == two.info("a").num_items == total
         two.write("b", torch.flip(items, [0])[:5])

@@ -110,4 +110,5 @@ def test_a_pickled_store_opens_the_same_folder(tmp_path, monkeypatch):
     again = pickle.loads(contents)
     assert (again.path, again.timeout) == (tmp_path / "memories", 3.0)
     again.write("a", vectors(2, seed=1))
+    monkeypatch.chdir(tmp_path)
     assert store.info("a", verify=True).num_items == 7

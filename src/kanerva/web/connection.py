@@ -1,5 +1,6 @@
 """Requests to a server, with the standard library: cookies, the token, and errors as ours."""
 
+import contextlib
 import http.client
 import json
 import urllib.error
@@ -97,13 +98,10 @@ class Connection:
 
 def _parts(url: object) -> SplitResult:
     """The parts of the address of a server."""
-    try:
+    with contextlib.suppress(ValueError):  # of a port that is no number, or of half a bracket
         parts = urlsplit(url if isinstance(url, str) else "")
-        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # of a port that is no number, or of half a bracket
-        is_one = False
-    if is_one:
-        return parts
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
     shown = url.partition("?")[0] if isinstance(url, str) else url  # a token may come after it
     raise KanervaError(
         "url",
