@@ -229,6 +229,23 @@ def test_contributions_add_up_to_the_reading(store, images, kind):
         torch.testing.assert_close(reading.codes[0], found.reading, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("value_size", [0, 3])
+def test_contributions_add_up_with_a_centre(store, value_size):
+    """They add up to what `read` returns; the centre is in the part of the prior."""
+    items = vectors(30).double() + 5
+    values = vectors(30, size=3, seed=1).double() if value_size else None
+    plan = small_plan(sample=items, value_size=value_size)
+    store.create("a", plan=plan, ledger=True, dtype=torch.float64)
+    store.write("a", items[:20], values=None if values is None else values[:20])
+    reading = store.read("a", items[:3])
+    for found, item in zip(store.attribute("a", items[:3]), reading.items, strict=True):
+        total = found.contributions.sum(0) + found.prior
+        torch.testing.assert_close(total, found.reading, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(total[-len(item) :], item, rtol=1e-9, atol=1e-9)
+        expected = torch.zeros(SIZE + 3) if value_size else torch.tensor(plan.centre)
+        torch.testing.assert_close(found.prior, expected.double(), rtol=1e-9, atol=1e-9)
+
+
 def test_the_strongest_contribution_is_the_item_itself(store):
     store.create("a", plan=small_plan(), ledger=True)
     ids = store.write("a", vectors(10)).ids

@@ -182,6 +182,19 @@ def test_errors_speak_of_options(here, call, capsys):
         "memory read m/a x.npy --threshold 2": "--threshold: expected a finite number",
         "memory forget m/a --ids": "--ids: expected at least one word after it",
         "memory info m/b": "It has a, plain.",
+        "memory merge m/a --out e.safetensors": "kanerva memory export FOLDER/NAME --out FILE",
     }
     for words, part in lines.items():
         assert part in mistake(words, capsys), words
+
+
+def test_lines_end_where_files_say(here, call):
+    """A mark at the beginning is no part of an id; separators of Unicode do not divide lines."""
+    ids = ["first", "a\x85b", "c\u2028d", "e\x0bf", "g\rh", "ключ"]
+    np.save("six.npy", vectors(6).numpy())
+    for number, (end, last) in enumerate([("\n", ""), ("\r\n", "\r\n")]):
+        text = "\ufeff" * (1 - number) + end.join(ids) + last
+        Path("ids.txt").write_bytes(text.encode())
+        call(f"memory new m/{number} --num-items 30 --size 24 --ledger")
+        written = as_json(call(f"memory write m/{number} six.npy --ids ids.txt --json"))
+        assert written["ids"] == ids

@@ -135,6 +135,9 @@ def test_wrong_merges(store, tmp_path):
     store.create("other", plan=small_plan(seed=1), ledger=True)
     with refused(store, "sources", "fingerprint"):
         store.merge("a", ["other"])
+    with refused(store, "sources", "fingerprint", "'other'"):
+        store.create_like("both", ["a", "other"])
+    assert "both" not in store.names()
     with refused(store, "sources", "itself"):
         store.merge("a", ["a"])
     store.create("sums", plan=small_plan())
@@ -177,6 +180,25 @@ def test_wrong_names_and_options(store, tmp_path):
     (tmp_path / "file").write_text("x")
     with refused(store, "path", "a file"):
         kanerva.open(tmp_path / "file")
+    with refused(store, "model", "3"):
+        kanerva.open(tmp_path, model=3)  # pyright: ignore
+
+
+def test_names_are_those_of_files_that_can_be_opened(store, tmp_path):
+    (store.path / "folder.memory").mkdir()
+    (store.path / "nowhere.memory").symlink_to(tmp_path / "nothing")
+    shutil.copy(store.path / "a.memory", store.path / "two words.memory")
+    assert store.names() == ["a"]
+    for name in ("folder", "nowhere"):
+        with refused(store, "which is not in"):
+            store.info(name)
+
+
+def test_exported_files_are_no_names(store):
+    with refused(store, "name", "does not end in .safetensors", "store.export(name, path)"):
+        store.create("e.safetensors", plan=small_plan())
+    with refused(store, "store.export(name, path)"):
+        store.create_like("e.safetensors", ["a"])
 
 
 @pytest.mark.parametrize(

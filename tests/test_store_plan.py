@@ -1,18 +1,20 @@
 """The planner: its theory against random matrices, and its plans against memories."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import kanerva
+from kanerva import KanervaError
 from kanerva.store import plan_vectors
 from kanerva.store.arrays import unit_length
 from kanerva.store.plan import SCALE
 from kanerva.store.random_features import RandomFeatures
 from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
-from store_cases import area_under_curve, vectors
+from store_cases import SIZE, area_under_curve, small_plan, vectors
 
 
 @pytest.mark.parametrize("items_per_row", [0.3, 1.0, 3.0])
@@ -104,3 +106,31 @@ def test_plans_are_the_same_for_the_same_arguments():
     assert plan_vectors(100, 8).fingerprint == plan_vectors(100, 8).fingerprint
     assert plan_vectors(100, 8, seed=1).fingerprint != plan_vectors(100, 8).fingerprint
     assert plan_vectors(100, 8, cue_noise=0).cue_noise == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"num_items": 0},
+        {"size": 0},
+        {"value_size": -1},
+        {"num_rows": 0},
+        {"num_blocks": 0},
+        {"num_blocks": 2**26},
+        {"num_probes": 2},
+        {"scale": 0.0},
+        {"noise_var": -1},
+        {"noise_var": float("nan")},
+        {"cue_noise": "little"},
+        {"code_exponent": 1.5},
+        {"effective_size": 0.0},
+        {"centre": (1.0,)},
+        {"centre": [0.0] * SIZE},
+        {"centre": (float("inf"),) * SIZE},
+        {"seed": -1},
+    ],
+)
+def test_wrong_numbers_in_a_plan(wrong):
+    name = "num_items" if wrong.get("num_blocks") == 2**26 else next(iter(wrong))
+    with pytest.raises(KanervaError, match=f"^{name}: expected"):
+        replace(small_plan(), **wrong)

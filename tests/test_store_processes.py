@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -96,3 +97,18 @@ def test_the_dask_recipe(tmp_path, monkeypatch):
         for number in range(4):
             store.write("once", names["vectors_of"](number))
         assert state_of(store, "once") == state_of(store, "all")
+
+
+def test_a_pickled_store_opens_the_same_folder(tmp_path, monkeypatch):
+    """The folder of a relative path stays the same one; a lock cannot travel."""
+    monkeypatch.chdir(tmp_path)
+    store = kanerva.open("memories", timeout=3.0)
+    store.create("a", plan=small_plan())
+    store.write("a", vectors(5))
+    contents = pickle.dumps(store)
+    monkeypatch.chdir("/")
+    again = pickle.loads(contents)
+    assert (again.path, again.timeout) == (tmp_path / "memories", 3.0)
+    again.write("a", vectors(2, seed=1))
+    monkeypatch.chdir(tmp_path)
+    assert store.info("a", verify=True).num_items == 7

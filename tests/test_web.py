@@ -102,6 +102,26 @@ def test_an_image_has_three_forms(url: str):
     assert len(states) == 1
 
 
+def test_the_ends_between_which_images_are_made(url: str):
+    """Any text is an id, except a PNG file, which is an image."""
+    session, images = new_session(url), drawings(2)
+    write(url, session, images, id=["note 17", "b.png"])
+    file = io.BytesIO()
+    Image.fromarray(255 - (images[1, 0].numpy() * 255).astype(np.uint8)).save(file, "PNG")
+    drawn = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    lines = [
+        ask(
+            url,
+            "POST",
+            "/api/memories/mine/interpolate",
+            {"start": "note 17", "end": end, "steps": 3},
+            headers=session,
+        ).json["images"]
+        for end in ("b.png", drawn, pixels(images[1]))
+    ]
+    assert lines[0] == lines[1] == lines[2]
+
+
 def test_new_images_and_those_between(url: str):
     session, images = new_session(url), drawings(4)
     ids = write(url, session, images)
@@ -163,8 +183,8 @@ def test_memories_are_listed_merged_and_deleted(url: str):
 
 @pytest.mark.parametrize(
     ("ids", "status"),
-    [(["a", "a"], 409), (["known", "b"], 409), (["a b", "c"], 422)],
-    ids=["twice", "taken", "blank"],
+    [(["a", "a"], 409), (["known", "b"], 409), (["", "c"], 422)],
+    ids=["twice", "taken", "empty"],
 )
 def test_a_write_happens_whole_or_not_at_all(url: str, ids: list[str], status: int):
     session = new_session(url)

@@ -69,10 +69,31 @@ def test_stored_memories_are_those_of_the_folder(client: kanerva.Client, folder:
     assert "kept" in kanerva.Client(client._connection.url).names()
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:1", "ftp://a", "http://", 7])
+@pytest.mark.parametrize(
+    "url",
+    ["", "127.0.0.1:1", "ftp://a", "http://", 7, "http://[::1", "http://a:b", "http://a:0"],
+)
 def test_an_address_must_be_one(url):
     with pytest.raises(KanervaError, match="the address of a server"):
         kanerva.Client(url)
+
+
+def test_an_address_that_is_wrong_does_not_show_the_token():
+    with pytest.raises(KanervaError) as caught:
+        kanerva.Client("127.0.0.1:8642/?token=secret")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["hush\nb", " hush", "ключ hush", "", 7])
+def test_a_token_is_what_a_header_can_carry(token):
+    with pytest.raises(KanervaError, match="token: expected a token of ASCII") as caught:
+        kanerva.Client("http://127.0.0.1:9", token=token)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_name_that_no_host_has():
+    with pytest.raises(KanervaError, match="a server that answers"):
+        kanerva.Client(f"http://{'a' * 70}.example").names()
 
 
 def test_a_server_that_does_not_answer():
@@ -96,6 +117,25 @@ def test_a_server_of_something_else():
             kanerva.Client(f"http://127.0.0.1:{server.server_port}").names()
 
 
+def test_names_and_ids_are_those_of_the_local_store(client: kanerva.Client, folder: Path):
+    """One memory or item whose name the server did not like would hide all others."""
+    names = ["a.b", "x" * 65, "y" * 100, "._-".join("abc")]
+    ids = ["note 17", "x.png", "a/b?c=1&id=2#%41", "ключ", "\x00\n", "z" * 3000, '"']
+    with kanerva.open(folder) as store:
+        for name in names[:2]:
+            store.create(name, model="omniglot", ledger=True)
+            store.write(name, drawings(len(ids)), ids=ids)
+    for name in names[2:]:
+        client.create(name)
+        assert client.write(name, drawings(len(ids)), ids=ids).ids == ids
+    assert set(names) <= set(client.names())
+    for name in names:
+        assert client.forget(name, ids[:1]).ids == ("note 17",)
+        assert set(client.forget(name, ids[1:]).ids) == set(ids[1:])
+        assert client.info(name).num_items == 0
+        client.delete(name)
+
+
 @pytest.mark.parametrize(
     ("action", "message"),
     [
@@ -107,6 +147,10 @@ def test_a_server_of_something_else():
         (lambda client: client.read("kept2", np.zeros((1, 1, 5, 5))), "28"),
         (lambda client: client.write("kept2", drawings(2), ids=["a"]), "one for each"),
         (lambda client: client.forget("kept2", ["unknown"]), "unknown"),
+        (lambda client: client.forget("kept2", ["\ud800"]), "Unicode"),
+        (lambda client: client.forget("kept2", [""]), "character"),
+        (lambda client: client.create("a.safetensors"), "does not end in"),
+        (lambda client: client.create("x" * 101), "name"),
         (lambda client: client.merge("kept2", ["unknown"]), "unknown"),
         (lambda client: client.generate("kept2", 1000), "num"),
         (lambda client: client.export("kept2", "a.txt"), "safetensors"),

@@ -143,6 +143,15 @@ def test_mistakes_are_one_line(words: tuple[str, ...], message: str):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_token_that_no_client_can_send(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KANERVA_TOKEN", "ключ")
+    done = run("serve", "--port", "0")
+    assert done.returncode == 2
+    assert "KANERVA_TOKEN: expected a token of ASCII" in done.stderr
+    assert "ключ" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_beyond_this_computer_it_prints_a_token():
     with command("serve", "--host", "0.0.0.0", "--port", "0") as (_, url):
         token = re.search(r"\?token=([\w-]{20,})$", url)

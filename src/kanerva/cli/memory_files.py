@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,14 +75,17 @@ def array_from(argument: str, path: Path) -> np.ndarray:
 
 
 def lines_of(argument: str, path: Path | None) -> list[str] | None:
-    """The lines of a text file."""
+    """The lines of a text file in UTF-8, with or without the mark that some editors put first.
+
+    Only line ends of files divide it: ids and labels may contain other separators of Unicode.
+    """
     from kanerva.data.paths import check_plain_file
 
     if path is None:
         return None
     check_plain_file(argument, path, expected="a text file with one line for each item")
     try:
-        return path.read_text().splitlines()
+        lines = re.split("\r?\n", path.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise KanervaError(
             argument,
@@ -89,6 +93,7 @@ def lines_of(argument: str, path: Path | None) -> list[str] | None:
             got=f"'{path}': {' '.join(str(error).split())[:100]}",
             fix="Check the name of the file.",
         ) from None
+    return lines if lines[-1] else lines[:-1]
 
 
 def say_bytes(count: int) -> str:

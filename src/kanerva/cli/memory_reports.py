@@ -22,6 +22,7 @@ WORDS = (
     (", or wait longer: kanerva.open(path, timeout=60)", ""),
     ("plan_vectors(..., largest=...)", "kanerva memory new with --largest"),
     ("plan_vectors(..., value_size=...)", "kanerva memory new with --value-size"),
+    ("store.export(name, path)", "kanerva memory export FOLDER/NAME --out FILE"),
     ("store.create(name, ...)", "kanerva memory new"),
     ("ledger=True", "--ledger"),
     ("was created with ledger=False", "was created without --ledger"),

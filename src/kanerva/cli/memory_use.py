@@ -72,7 +72,8 @@ def read(
         }
         if explain:
             cause = causes[position]
-            shares = cause.contributions.norm(dim=1) / cause.reading.norm()
+            together = cause.contributions.sum(0).norm().clamp_min(1e-300)
+            shares = cause.contributions.norm(dim=1) / together
             answer["from"] = [
                 {"id": one, "label": label, "share": float(share), "sign": float(sign.sign())}
                 for one, label, share, sign in zip(

@@ -123,6 +123,7 @@ def _run(
             url_of,
         )
         from kanerva.web.server import open_page as open_browser
+        from kanerva.web.tokens import check_token
     except ModuleNotFoundError as error:
         raise KanervaError(
             "kanerva play",
@@ -141,6 +142,7 @@ def _run(
         check_integer("--port", port, at_least=0, at_most=65535, fix="8642 is a good one.")
     torch.set_num_threads(1)  # images are small, and requests run side by side
     token = os.environ.get("KANERVA_TOKEN") or None
+    check_token("KANERVA_TOKEN", token)
     if token is None and not is_local(host):
         token = secrets.token_urlsafe(24)
     listening = bound_socket(host, port)

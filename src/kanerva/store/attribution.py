@@ -1,7 +1,8 @@
 """Which written items produced a reading, in closed form.
 
 With the posterior R = U (W' Z / s2 + U0^-1 R0), a reading w' R is the sum of the contributions
-c_t = (w' U w_t / s2) z_t of all items and the prior's part w' U U0^-1 R0 (section 3.3).
+c_t = (w' U w_t / s2) z_t of all items and the prior's part w' U U0^-1 R0 (section 3.3). The centre
+of a plan, which is subtracted from vectors before they are written, is in the prior's part.
 """
 
 import torch
@@ -33,7 +34,7 @@ def _attribution(memory: StoredMemory, w: Tensor, number: int, *, now: float) ->
     config, prior = memory.config, memory.coder.prior
     with memory.database.reading() as connection:
         state = memory.block(number, now=now).memory
-        rows = memory.sums.rows(connection, "block = ?", number)
+        rows = memory.sums.rows_of(connection, number)
     W = torch.from_numpy(config.grid.weights(rows.items))
     Z = torch.from_numpy(config.grid.codes(rows.items))
     left = [config.share_left(epoch, now) for epoch in rows.epochs.tolist()]
@@ -41,7 +42,8 @@ def _attribution(memory: StoredMemory, w: Tensor, number: int, *, now: float) ->
     shares = (W @ spread) / config.noise_var * torch.tensor(left, dtype=torch.float64)
     contributions = shares[:, None] * Z
     # w' U U0^-1 R0 = w' R0 - (w' U W' W / s2) R0, without an inverse.
-    prior_part = w @ prior._mean - (shares @ W) @ prior._mean
+    centre = memory.coder.code_centre
+    prior_part = w @ prior._mean - (shares @ W) @ prior._mean + centre
     order = contributions.norm(dim=1).argsort(descending=True, stable=True)
     facts = [rows.facts[position] for position in order.tolist()]
     return Attribution(
@@ -50,5 +52,5 @@ def _attribution(memory: StoredMemory, w: Tensor, number: int, *, now: float) ->
         shares=shares[order],
         contributions=contributions[order],
         prior=prior_part,
-        reading=w @ state._mean,
+        reading=w @ state._mean + centre,
     )

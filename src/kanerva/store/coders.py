@@ -9,6 +9,17 @@ from kanerva.store.plan import VectorPlan
 from kanerva.store.vectors import VectorCoder
 
 
+def check_model(model: object) -> None:
+    """Refuse what is neither a model, nor the name of one, nor None."""
+    if model is not None and not isinstance(model, str | KanervaMachine):
+        raise KanervaError(
+            "model",
+            expected="a Kanerva Machine, the name of one, or None",
+            got=f"{model!r}"[:80],
+            fix="Pass model='omniglot', or leave it out.",
+        )
+
+
 def coder_of(model: KanervaMachine | str | None, plan: VectorPlan | None) -> ItemCoder:
     """The coder of a new memory: of images if a model is given, of vectors if a plan is."""
     if (model is None) == (plan is None):

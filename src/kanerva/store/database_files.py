@@ -4,12 +4,14 @@ import contextlib
 import os
 import secrets
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from kanerva.errors import KanervaError
+from kanerva.store.names import names_in
 from kanerva.tensor_file import DamagedFileError
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the tables."""
 PAGE_SIZE = 8192
 """Bytes of a page: three items of 384 numbers fit into one, where half of 4,096 would be lost."""
@@ -26,7 +28,9 @@ CREATE TABLE sums (
     PRIMARY KEY (block, epoch)
 );
 CREATE TABLE blocks (
-    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, summed_up_to INTEGER NOT NULL
+    block INTEGER PRIMARY KEY, version INTEGER NOT NULL, summed_up_to INTEGER NOT NULL,
+    last_row INTEGER NOT NULL, num_sums INTEGER NOT NULL, num_summed INTEGER NOT NULL,
+    num_waiting INTEGER NOT NULL, checksum BLOB NOT NULL
 );
 CREATE TABLE receipts (number INTEGER PRIMARY KEY AUTOINCREMENT, contents TEXT NOT NULL);
 CREATE TABLE deleted (
@@ -40,8 +44,10 @@ def files_of(path: Path) -> list[Path]:
     return [path, Path(f"{path}-wal"), Path(f"{path}-shm")]
 
 
-def make_database(path: Path, facts: dict[str, str]) -> None:
-    """Make the file of a new memory, whole or not at all."""
+def make_database(
+    path: Path, facts: dict[str, str], fill: Callable[[sqlite3.Connection], None]
+) -> None:
+    """Make the file of a new memory, whole or not at all; `fill` writes its first rows."""
     temporary = path.with_name(f".new-{secrets.token_hex(4)}")
     try:
         try:
@@ -50,6 +56,7 @@ def make_database(path: Path, facts: dict[str, str]) -> None:
             try:
                 connection.executescript(f"BEGIN; {TABLES}")
                 connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+                fill(connection)
                 connection.execute("COMMIT")
             finally:
                 connection.close()
@@ -140,7 +147,7 @@ def taken(path: Path) -> KanervaError:
 def missing(path: Path) -> KanervaError:
     """The error for a name that no memory has."""
     folder = path.parent
-    there = sorted(file.stem for file in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
+    there = names_in(folder)
     return KanervaError(
         "name",
         expected="a memory of this store",

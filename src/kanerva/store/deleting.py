@@ -89,7 +89,7 @@ def distance_to_rebuilt(memory: StoredMemory) -> float:
             if not memory.config.ledger:
                 continue
             rebuilt: SumsOfBlock = {}
-            memory.sums.add(rebuilt, memory.sums.rows(connection, "block = ?", block))
+            memory.sums.add(rebuilt, memory.sums.rows_of(connection, block))
             worst = max(worst, _distance(memory, mine, rebuilt, now))
     return worst
 

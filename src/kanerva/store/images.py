@@ -38,6 +38,7 @@ class ImageCoder(ItemCoder):
         self.noise_var = config.noise_var
         self.grid = IMAGE_GRID
         self.prior = model.prior_memory().to("cpu").detach()
+        self.code_centre = torch.zeros(self.code_size, dtype=torch.float64)
         self.fingerprint = model_fingerprint(model)
 
     def describe(self) -> dict[str, object]:

@@ -119,6 +119,8 @@ class ItemCoder(ABC):
     grid: Grid
     prior: MemoryState
     """The memory before anything was written, of each block."""
+    code_centre: Tensor
+    """(C,): what is subtracted from codes before they are written, in float64."""
     fingerprint: str
     """Memories with the same one can be merged."""
 

@@ -96,8 +96,8 @@ class RowFormat(NamedTuple):
         sizes = np.dtype(self.weights).itemsize, np.dtype(self.codes).itemsize
         return sizes[0] * self.num_rows + sizes[1] * self.code_size
 
-    def insert(self, connection: sqlite3.Connection, rows: Rows) -> None:
-        """Append rows to the table."""
+    def insert(self, connection: sqlite3.Connection, rows: Rows) -> int:
+        """Append rows to the table; returns the number of the last one."""
         weights, codes = (
             [row.tobytes() for row in part.astype(kind)]
             for part, kind in ((rows.items.weights, self.weights), (rows.items.codes, self.codes))
@@ -116,11 +116,14 @@ class RowFormat(NamedTuple):
         except sqlite3.IntegrityError:
             refused = rows.facts[connection.total_changes - before]
             raise taken_id(refused.id) from None
+        return connection.execute("SELECT last_insert_rowid()").fetchone()[0]
 
     def read(self, found: Sequence[tuple]) -> Rows | None:
         """Rows from what SQLite returned for COLUMNS and checksum; None if they are damaged."""
-        if any(_checksum(row[:-1]) != row[-1] for row in found):
-            return None
+        for row in found:
+            is_whole = isinstance(row[6], bytes) and isinstance(row[7], bytes)
+            if not is_whole or _checksum(row[:-1]) != row[-1]:
+                return None
         weights = np.frombuffer(b"".join(row[6] for row in found), self.weights)
         codes = np.frombuffer(b"".join(row[7] for row in found), self.codes)
         if weights.size != len(found) * self.num_rows or codes.size != len(found) * self.code_size:

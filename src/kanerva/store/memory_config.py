@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from kanerva.checks import check_number
 from kanerva.errors import KanervaError
+from kanerva.store.database_files import SCHEMA
 from kanerva.store.exact_sums import Grid
 
 DTYPES = ("float32", "float64")
@@ -62,13 +63,13 @@ class MemoryConfig:
     def to_facts(self) -> dict[str, str]:
         """The rows of the table `facts`."""
         text = json.dumps(asdict(self), sort_keys=True)
-        return {"schema": "1", "config": text, "checksum": _checksum(text)}
+        return {"schema": str(SCHEMA), "config": text, "checksum": _checksum(text)}
 
     @classmethod
     def from_facts(cls, facts: dict[str, str]) -> "MemoryConfig | None":
         """What `to_facts` wrote, or None if something was changed."""
-        text = facts.get("config", "")
-        if facts.get("checksum") != _checksum(text):
+        text = facts.get("config")
+        if not isinstance(text, str) or facts.get("checksum") != _checksum(text):
             return None
         fields = json.loads(text)
         return cls.from_json(fields)

@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_bool, check_integer, check_number
+from kanerva.data.paths import absolute
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
+from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.store.attribution import attributions
 from kanerva.store.batches import Batches, ItemSource
 from kanerva.store.deleting import forget_ids, forget_items
@@ -28,7 +30,8 @@ class MemoryStore(StoreFolder):
     A memory holds images, with a trained model, or vectors, without training. What was written is
     on disk when `write` returns; a crash or `kill -9` loses nothing that returned. Many processes
     read while one writes. A memory can be used from several threads. Sums are exact (whole
-    numbers), so deleting, merging and the order of writes leave no trace.
+    numbers), so deleting, merging and the order of writes leave no trace. A store that is pickled,
+    for another process, opens the same folder again there.
 
     Example:
         >>> import tempfile
@@ -67,6 +70,9 @@ class MemoryStore(StoreFolder):
         >>> folder.cleanup()
 
     """
+
+    def __reduce__(self):
+        return _opened_again, (absolute(self.path), self._model, self.timeout)
 
     def write(
         self,
@@ -271,3 +277,7 @@ class MemoryStore(StoreFolder):
         """
         target = self._memory(name)
         return merge_into(target, open_sources(sources, self._memory))
+
+
+def _opened_again(path: Path, model: KanervaMachine | str | None, timeout: float) -> MemoryStore:
+    return MemoryStore(path, model=model, timeout=timeout)

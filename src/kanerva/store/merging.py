@@ -55,7 +55,7 @@ class _FromMemory:
     def part(self, block: int) -> tuple[SumsOfBlock, Rows | None]:
         sums = self.memory.sums
         with self.memory.database.reading() as connection:
-            rows = sums.rows(connection, "block = ?", block) if self.config.ledger else None
+            rows = sums.rows_of(connection, block) if self.config.ledger else None
             return sums.load(connection, block), rows
 
 
@@ -95,6 +95,13 @@ def open_sources(
     ]  # fmt: skip
 
 
+def check_alike(name: str, config: MemoryConfig, sources: Sequence[Source]) -> None:
+    """Refuse sources that are not made like the memory that they go into."""
+    for source in sources:
+        if source.config.merges_with != config.merges_with:
+            raise different(name, config, source.config, source.name)
+
+
 def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
     """Add sources to a memory in one transaction; returns its new state."""
     memories = [source.memory for source in sources if source.memory is not None]
@@ -106,9 +113,8 @@ def merge_into(target: StoredMemory, sources: Sequence[Source]) -> str:
                 got=f"'{memory.database.path}', the memory itself",
                 fix="Leave it out.",
             )
+    check_alike(target.name, target.config, sources)
     for source in sources:
-        if source.config.merges_with != target.config.merges_with:
-            raise different(target.name, target.config, source.config, source.name)
         if target.config.ledger and not source.has_ledger:
             raise KanervaError(
                 "sources",

@@ -14,14 +14,13 @@ from kanerva.checks import check_integer, check_number
 from kanerva.errors import KanervaError
 from kanerva.store.arrays import checked_vectors
 from kanerva.store.exact_sums import Grid
+from kanerva.store.plan_checks import check_features, check_plan
 from kanerva.store.recall_theory import best_noise_var, cue_similarity, expected_recall
 
 ROWS_PER_BLOCK = 256
 """Time and size of a write grow with the rows of a block; 256 keep both small."""
 MAX_ROWS_PER_ITEM, MIN_ROWS_PER_ITEM = 64.0, 1 / 256
 MAX_PROBES = 16
-MAX_FEATURES = 2**26
-"""They are in memory while a store is open, and take fifty bytes each while they are made."""
 SCALE = 2.0
 """Scale of the random features; see the lab notes for what other scales do."""
 WEIGHT_BITS, CODE_BITS = 20, 26
@@ -65,6 +64,9 @@ class VectorPlan:
     """What is subtracted from vectors before anything else."""
     seed: int
     """Seed of the random features and anchors."""
+
+    def __post_init__(self) -> None:
+        check_plan(vars(self))
 
     @property
     def code_size(self) -> int:
@@ -187,14 +189,7 @@ def plan_vectors(
     total = max(1, math.floor(rows_per_item * num_items + 1e-9))
     num_blocks = max(1, round(total / ROWS_PER_BLOCK))
     num_rows = max(1, total // num_blocks)
-    numbers = size * (num_rows + num_blocks)
-    if numbers > MAX_FEATURES:
-        raise KanervaError(
-            "num_items",
-            expected=f"a memory with at most {MAX_FEATURES:,} numbers in its random features",
-            got=f"{numbers:,} for {num_blocks:,} blocks of vectors with {size:,} entries",
-            fix="Use fewer rows per item, or several memories.",
-        )
+    check_features(size, num_rows, num_blocks)
     centre, range_seen, effective = _learned_from(sample, size)
     if largest is None:
         largest = 32.0 if value_size else range_seen

@@ -194,6 +194,7 @@ class Attribution(NamedTuple):
     contributions: Tensor
     """(N, C): c_t = (w' U w_t / s2) z_t."""
     prior: Tensor
-    """(C,): the part of the prior."""
+    """(C,): the part of the prior; the centre of the plan, if vectors have one, is in it."""
     reading: Tensor
-    """(C,): w' R, the sum of everything."""
+    """(C,): the sum of everything. Of vectors it is the reading, of keys their direction and then
+    the reading, of images the code of the reading."""

@@ -14,16 +14,16 @@ from kanerva.data.paths import FILE, FOLDER, NOTHING, absolute, fix_for, what_is
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.store.coders import coder_of, make_coder, new_config
-from kanerva.store.database_files import files_of, make_database, taken
+from kanerva.store.coders import check_model, coder_of, make_coder, new_config
+from kanerva.store.database_files import files_of, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
-from kanerva.store.merging import open_sources
-from kanerva.store.names import ENDING, checked_name, no_name
+from kanerva.store.merging import check_alike, open_sources
+from kanerva.store.names import ENDING, checked_name, names_in, no_name
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
-from kanerva.store.stored_memory import StoredMemory
+from kanerva.store.stored_memory import StoredMemory, make_memory
 
 
 class StoreFolder:
@@ -54,6 +54,7 @@ class StoreFolder:
                 got=f"'{self.path}', {found}",
                 fix="Name the folder in which it is." if found == FILE else fix_for(found),
             )
+        check_model(model)
         self.timeout = timeout
         self._model = model
         self._open: dict[Path, StoredMemory] = {}
@@ -79,7 +80,7 @@ class StoreFolder:
             The names in alphabetical order.
 
         """
-        return sorted(file.name.removesuffix(ENDING) for file in self.path.glob(f"*{ENDING}"))
+        return names_in(self.path)
 
     def create(
         self,
@@ -94,7 +95,7 @@ class StoreFolder:
         """Create an empty memory, for images or for vectors.
 
         Args:
-            name: its name: letters, digits, dots, dashes and underscores.
+            name: its name: letters, digits, dots, dashes and underscores, at most 100.
             model: for images: a `KanervaMachine`, or the name of one ("omniglot", a checkpoint).
             plan: for vectors: what `plan_vectors` returned.
             ledger: keep each item, to delete it by its id and to say what a reading came from.
@@ -115,7 +116,7 @@ class StoreFolder:
             raise taken(path)
         coder = coder_of(model if model is not None or plan is not None else self._model, plan)
         config = new_config(coder, ledger=ledger, half_life=half_life, dtype=word)
-        make_database(path, config.to_facts())
+        make_memory(path, config)
         self._memory(name).use(coder)
 
     def create_like(self, name: str, sources: Sequence[str | Path]) -> None:
@@ -124,6 +125,9 @@ class StoreFolder:
         Args:
             name: its name.
             sources: the others, as in `merge`. It gets a ledger if all of them have one.
+
+        Raises:
+            KanervaError: there is such a memory, or the others cannot be merged.
 
         """
         path = self._path(name)
@@ -134,8 +138,9 @@ class StoreFolder:
             raise KanervaError(
                 "sources", expected="at least one", got="none", fix="Name what to merge."
             )
+        check_alike(name, found[0].config, found)
         ledger = all(source.has_ledger for source in found)
-        make_database(path, replace(found[0].config, ledger=ledger).to_facts())
+        make_memory(path, replace(found[0].config, ledger=ledger))
 
     def delete(self, name: str) -> None:
         """Delete a whole memory with its ledger.

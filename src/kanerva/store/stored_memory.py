@@ -14,8 +14,9 @@ import torch
 from kanerva.errors import KanervaError
 from kanerva.memory.write import SufficientStatistics, posterior_from_statistics
 from kanerva.store.block_sums import EPOCHS_KEPT, BlockSums, SumsOfBlock
+from kanerva.store.block_table import insert_empty_blocks
 from kanerva.store.database import Database
-from kanerva.store.database_files import SCHEMA, damaged
+from kanerva.store.database_files import SCHEMA, damaged, make_database
 from kanerva.store.item_coder import Age, Block, ItemCoder
 from kanerva.store.item_rows import Rows, joined, taken_id
 from kanerva.store.memory_config import MemoryConfig
@@ -24,6 +25,15 @@ FADED_AWAY = 2.0**-EPOCHS_KEPT
 """Less of an item than this counts as nothing."""
 RECEIPTS_KEPT, DELETED_KEPT = 1000, 10_000
 """So many receipts, and hashes of deleted ids, stay in the file; more would let it grow."""
+
+
+def make_memory(path: Path, config: MemoryConfig) -> None:
+    """Make the file of an empty memory."""
+    make_database(
+        path,
+        config.to_facts(),
+        lambda connection: insert_empty_blocks(connection, config.num_blocks),
+    )
 
 
 class StoredMemory:
@@ -47,6 +57,7 @@ class StoredMemory:
             grid=self.config.grid,
             num_rows=self.config.num_rows,
             code_size=self.config.code_size,
+            num_blocks=self.config.num_blocks,
             ledger=self.config.ledger,
         )
         self._posteriors: dict[int, tuple[tuple[int, int], Block]] = {}
@@ -137,7 +148,10 @@ class StoredMemory:
         """The newest receipts that are in the file, the oldest first."""
         with self.database.reading() as connection:
             found = connection.execute("SELECT contents FROM receipts ORDER BY number")
-            return [json.loads(contents) for (contents,) in found]
+            try:
+                return [json.loads(contents) for (contents,) in found]
+            except (TypeError, ValueError):
+                raise damaged(self.database.path, "a receipt that is no JSON") from None
 
     def merge(
         self,
@@ -166,6 +180,9 @@ class StoredMemory:
         if len(rows) < len(ids):
             there = {facts.id for facts in rows.facts}
             missing = next(one for one in ids if one not in there)
+            query = "SELECT 1 FROM items NOT INDEXED WHERE id = ?"
+            if connection.execute(query, (missing,)).fetchone() is not None:
+                raise damaged(self.database.path, "an id that its index does not find")
             raise KanervaError(
                 "ids",
                 expected=f"ids of items in '{self.name}'",
@@ -246,10 +263,7 @@ class StoredMemory:
 
     def num_items(self, connection: sqlite3.Connection) -> int:
         """How many items are in the memory."""
-        if self.config.ledger:
-            return connection.execute("SELECT COUNT(*) FROM items").fetchone()[0]
-        blocks = (self.sums.load(connection, one) for one in self.sums.numbers(connection))
-        return sum(part.count for sums in blocks for part in sums.values())
+        return self.sums.num_items(connection)
 
     def close(self) -> None:
         """Close the file."""

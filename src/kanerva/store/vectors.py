@@ -36,6 +36,10 @@ class VectorCoder(ItemCoder):
         self.features = RandomFeatures(plan.size, K, plan.num_blocks, plan.scale, plan.seed)
         self.linear_part = self.features.linear_part()
         self.centre = np.zeros(plan.size) if plan.centre is None else np.array(plan.centre)
+        # Of a key only the direction is stored, so nothing can be added to it again.
+        self.code_centre = torch.from_numpy(
+            np.zeros(plan.code_size) if plan.value_size else self.centre
+        )
 
     def describe(self) -> dict[str, object]:
         return {"plan": asdict(self.plan)}
@@ -114,7 +118,7 @@ class VectorCoder(ItemCoder):
             confidence = torch.from_numpy(1 / (1 + np.exp(-together)))
         chosen = codes[each, best]
         size = self.plan.size
-        items = chosen[:, size:] if self.plan.value_size else chosen + self.centre
+        items = chosen[:, size:] if self.plan.value_size else chosen + self.code_centre.numpy()
         return Answer(
             items=torch.from_numpy(items),
             confidence=confidence,

@@ -24,6 +24,7 @@ from kanerva.web.page_files import PageFile, page_files
 from kanerva.web.refusals import RefusedError, as_json
 from kanerva.web.routes import Api
 from kanerva.web.schema import describe
+from kanerva.web.tokens import check_token
 
 ABOUT = (
     "Write drawings into a memory, read them back from damaged cues, forget them exactly, and make "
@@ -56,6 +57,9 @@ class Served:
     """Whether it may be called by any IP address."""
     token: str | None = None
     """What requests must know."""
+
+    def __post_init__(self) -> None:
+        check_token("token", self.token)
 
 
 def make_app(served: Served) -> Guard:

@@ -91,7 +91,7 @@ class Client:
         """Create an empty memory of images, with a ledger.
 
         Args:
-            name: its name: letters, digits, dashes and underscores.
+            name: its name: letters, digits, dots, dashes and underscores, at most 100.
             stored: keep it in the server's folder; by default if the server has one.
 
         """

@@ -1,13 +1,15 @@
 """Requests to a server, with the standard library: cookies, the token, and errors as ours."""
 
+import contextlib
 import http.client
 import json
 import urllib.error
 import urllib.request
 from http.cookiejar import CookieJar
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from kanerva.errors import KanervaError
+from kanerva.web.tokens import check_token
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -15,21 +17,20 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def quoted(text: object) -> str:
     """Text as one part of an address."""
-    return quote(str(text), safe="")
+    try:
+        return quote(str(text), safe="")
+    except UnicodeEncodeError:
+        raise KanervaError(
+            "text", expected="valid Unicode", got=repr(text)[:80], fix="Pass names and ids as text."
+        ) from None
 
 
 class Connection:
     """Asks one server; remembers its cookies."""
 
     def __init__(self, url: str, *, token: str | None, timeout: float) -> None:
-        parts = urlsplit(url if isinstance(url, str) else "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise KanervaError(
-                "url",
-                expected="the address of a server",
-                got=repr(url)[:80],
-                fix="Pass what `kanerva serve` printed, for example 'http://127.0.0.1:8642'.",
-            )
+        parts = _parts(url)
+        check_token("token", token)
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._token = token
         self._timeout = timeout
@@ -67,7 +68,7 @@ class Connection:
                 return answer.read()
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = getattr(error, "reason", error)
             raise KanervaError(
                 "url",
@@ -93,3 +94,18 @@ class Connection:
             got=f"'{self.url}', which answers something else",
             fix="Pass what `kanerva serve` printed.",
         )
+
+
+def _parts(url: object) -> SplitResult:
+    """The parts of the address of a server."""
+    with contextlib.suppress(ValueError):  # of a port that is no number, or of half a bracket
+        parts = urlsplit(url if isinstance(url, str) else "")
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    shown = url.partition("?")[0] if isinstance(url, str) else url  # a token may come after it
+    raise KanervaError(
+        "url",
+        expected="the address of a server",
+        got=repr(shown)[:80],
+        fix="Pass what `kanerva serve` printed, for example 'http://127.0.0.1:8642'.",
+    )

@@ -188,6 +188,14 @@ def _host_name(host: str) -> str:
         return ""
 
 
+def _place(origin: str) -> str | None:
+    """The host and port of an origin; None if it cannot be one."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
 def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
@@ -199,7 +207,7 @@ def _is_address(host: str) -> bool:
 def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
     """Refuse what a page of another origin asks for; links that lead here are welcome."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    elsewhere = origin is not None and urlsplit(origin).netloc != headers.get("host")
+    elsewhere = origin is not None and _place(origin) != headers.get("host")
     page = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
     if elsewhere or (site in ("cross-site", "same-site") and not page):
         raise RefusedError(

@@ -18,6 +18,7 @@ from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.memory_model import MemoryModel
 from kanerva.store.images import model_fingerprint
 from kanerva.store.memory_store import MemoryStore
+from kanerva.store.names import checked_name
 from kanerva.web.limits import (
     MAX_MEMORIES,
     MAX_MEMORIES_OF_SESSION,
@@ -113,6 +114,7 @@ class Memories:
         self, session: str | None, name: str, *, stored: bool | None
     ) -> tuple[str | None, ServedMemory]:
         """Create a memory; the session to which it belongs, which may be new, and the memory."""
+        checked_name(name)
         with self._lock:
             if any(one.name == name for one in self.names(session)):
                 raise RefusedError(

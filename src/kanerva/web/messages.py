@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StrictBool
 
+from kanerva.store import names
 from kanerva.web.images import Format
 from kanerva.web.limits import (
     KNOWN_FROM,
@@ -12,11 +13,11 @@ from kanerva.web.limits import (
     MAX_READINGS,
 )
 
-NAME = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"
-ID = "^[A-Za-z0-9_-]{1,64}$"
+NAME = f"^{names.NAME.pattern}$"
+"""The rule of the local store."""
 BASE64 = "[A-Za-z0-9+/]+={0,2}"
-Name = Annotated[str, Field(pattern=NAME, description="Letters, digits, dashes, underscores.")]
-ItemId = Annotated[str, Field(pattern=ID, description="The id of an item.")]
+Name = Annotated[str, Field(pattern=NAME, description=names.NAME_WORDS.capitalize() + ".")]
+ItemId = Annotated[str, Field(min_length=1, description="The id of an item: any text.")]
 Label = Annotated[str, Field(min_length=1, max_length=80)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 WHOLE = BeforeValidator(lambda value: _number(value))
@@ -180,11 +181,18 @@ class Generate(_Request):
     format: Format = "png"
 
 
+End = Annotated[
+    Image | ItemId,
+    Field(union_mode="left_to_right", description="An image, or the id of an item."),
+]
+"""A text that is a PNG file as a data URL is that image; any other one is an id."""
+
+
 class Interpolate(_Request):
     """Two ends, and how many images between them."""
 
-    start: ItemId | Image = Field(description="The id of an item, or an image.")
-    end: ItemId | Image = Field(description="The id of an item, or an image.")
+    start: End
+    end: End
     steps: Annotated[int, Field(ge=2, le=MAX_IMAGES), WHOLE] = 10
     format: Format = "png"
 
