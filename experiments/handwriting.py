@@ -23,7 +23,7 @@ from kanerva.evaluation.calibrate import (
 from kanerva.models.checkpoint import load_with_card, save_model
 from kanerva.models.kanerva_machine import KanervaMachine
 
-EPISODES = {1: 12, 8: 8, 32: 4, 100: 1}
+EPISODES = {1: 8, 8: 6, 32: 3, 100: 1}
 """Episodes of each length to calibrate with; each is read with every damage."""
 REPEATED = (1, 2, 3, 10)
 """How often the images of two more episodes are written."""

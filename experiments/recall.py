@@ -109,7 +109,7 @@ def _row(
 @torch.no_grad()
 def _strangers(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
     """Cues of 32 images read from a memory of 32 others; own is among the unwritten originals."""
-    sampler = EpisodeSampler(images, num_items=64)
+    sampler = EpisodeSampler(images, num_items=64, distinct=True)
     generator = torch.Generator().manual_seed(0)
     rows: dict[str, list[list[float]]] = {kind: [] for kind in options.kinds}
     for _ in range(max(4, options.episodes // 50)):

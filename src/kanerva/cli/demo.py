@@ -94,7 +94,7 @@ def run_demo(*, seed: int) -> DemoResult:
         f"{strangers:.2f} for what was not",
     ]
     first = {"written": written, "damaged": cues[0]}
-    shown = sorted({1, 2, len(result.steps)})
+    shown = sorted({1, len(result.steps)})
     first |= {f"reading {number}": result.steps[number - 1][0] for number in shown}
     rows = {label: row[:NUM_SHOWN] for label, row in first.items()}
     picture = image_grid({**rows, "examples": examples, "new": new})

@@ -57,7 +57,8 @@ def collect_readings(
 
     The images are written as often as `times` says, in turn.
     """
-    sampler = EpisodeSampler(dataset, num_items=2 * episode_length)
+    # Distinct: an image that was written is no stranger, and of two equal ones each is right.
+    sampler = EpisodeSampler(dataset, num_items=2 * episode_length, distinct=True)
     generator = torch.Generator(dataset.device).manual_seed(seed)
     signs, right, stored = [], [], []
     for _ in range(num_episodes):
