@@ -75,6 +75,9 @@ class LowRankCovariance(RowCovariance):
         root = self._reduction_root()
         return diagonal - root.mT @ root
 
+    def largest_variance(self) -> Tensor:
+        return self.variances.amax(-1)
+
     def _cross_cov(self, weights: Tensor) -> Tensor:
         scaled = weights * self.variances[..., None, :]
         if self.factor is None:
