@@ -26,7 +26,7 @@ def test_a_memory_with_a_covariance_for_each_column(name, call):
     prior = model.prior_memory()
     if (name, call) == ("fewshot", "generate"):
         memory = condition(prior, torch.eye(prior.num_rows), torch.ones(32, 784), per_column=True)
-        with pytest.raises(KanervaError, match="columns share one covariance.*per_column"):
+        with pytest.raises(KanervaError, match=r"columns share one covariance.*per_column"):
             model.generate(memory, 2)
         return
     W = torch.eye(prior.num_rows)[:2]

@@ -27,13 +27,13 @@ def may_be_lost(weights: Tensor, row_cov: RowCovariance, noise_var: Tensor) -> b
     variances = linalg.numbers(row_cov.largest_variance())
     if variances.numel() == 0:
         return False
-    length = torch.linalg.vector_norm(linalg.numbers(weights), dtype=linalg.WORKING_DTYPE).item()
+    squares = linalg.squared_length(linalg.numbers(weights)).sum().item()
     lowest = linalg.numbers(noise_var)
     largest, lowest = (
         one.item() if one.numel() == 1 else end(one).item()
         for one, end in ((variances, torch.max), (lowest, torch.min))
     )
-    return length * length * largest > MAX_SCALE * lowest
+    return squares * largest > MAX_SCALE * lowest
 
 
 def check_precision(left: Tensor, scale: Tensor, *, what: str) -> None:
