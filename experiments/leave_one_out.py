@@ -21,7 +21,7 @@ from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.training.config import LeftOut
 
-MEASURED: dict[str, tuple[Damage, ...]] = {"shift": ("shift2", "shift3"), "salt20": ("salt20",)}
+MEASURED = {"shift": ("shift2", "shift3")}
 """What is measured for a kind that was left out, where that is not the kind itself."""
 NUM_FITTED = 2
 """Episodes to fit the choice between items, each with every kind of damage."""
@@ -39,7 +39,7 @@ def main() -> None:
     with_all = _fitted(arguments.sweep / "without-nothing.safetensors", fit, DAMAGES)
     rows = {}
     for left_out in get_args(LeftOut):
-        kinds = MEASURED.get(left_out, (left_out,))
+        kinds = tuple(kind for kind in DAMAGES if kind in MEASURED.get(left_out, (left_out,)))
         others = tuple(kind for kind in DAMAGES if kind not in (*kinds, *_same_as(left_out)))
         without = _fitted(arguments.sweep / f"without-{left_out}.safetensors", fit, others)
         for kind in kinds:

@@ -190,7 +190,7 @@ def _bounds(model: KanervaMachine, images: Dataset, options: argparse.Namespace)
     """Nats per image given the memory, beside those of a VAE with as many parameters."""
     assert options.vae is not None, "name a VAE with --vae"
     vae, _ = load_with_card(options.vae)
-    found = {"vae_parameters": sum(p.numel() for p in vae.parameters())}
+    found: dict[str, object] = {"vae_parameters": sum(p.numel() for p in vae.parameters())}
     found["parameters"] = sum(p.numel() for p in model.parameters())
     for length in BOUND_LENGTHS:
         number = max(4, options.episodes * 32 // (length * 4))

@@ -11,6 +11,7 @@ from kanerva import (
     DiagonalCovariance,
     Evidence,
     FullCovariance,
+    KanervaError,
     LowRankCovariance,
     MemoryState,
     condition,
@@ -178,3 +179,9 @@ def test_low_rank_is_exact_up_to_its_rank_and_better_than_diagonal_beyond():
     assert errors[-1] < 1e-9
     assert errors == sorted(errors, reverse=True)
     assert errors[1] < error(DiagonalCovariance(variances))
+
+
+@pytest.mark.parametrize("rank", [1.5, -1, 0, True])
+def test_a_wrong_rank_is_refused_at_once(rank):
+    with pytest.raises(KanervaError, match=r"rank: .*rank=8"):
+        LowRankCovariance(torch.ones(3), rank=rank)

@@ -6,6 +6,8 @@ import torch
 from cases import DEVICES, C, K, assert_same_memory, random_case
 from kanerva import Evidence, KanervaError, condition
 
+F64 = torch.float64
+
 case = random_case(num_items=8, num_rows=12)
 W, Z = case.episode
 
@@ -155,3 +157,22 @@ def test_adding_to_tensors_and_arrays():
     for other in (torch.zeros(2), torch.tensor(0.0), 0.0, False, None):
         with pytest.raises(TypeError):
             _ = other + part(0, 1)  # pyright: ignore[reportOperatorIssue]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_statistics_made_by_hand_are_copied_in_float64(dtype):
+    parts = [torch.eye(3, dtype=dtype), torch.zeros(3, 1, dtype=dtype), torch.ones((), dtype=dtype)]
+    evidence = Evidence(parts[0], parts[1], 3, squares=parts[2])
+    for part in parts:
+        part += 9
+    assert evidence.gram.dtype == evidence.cross.dtype == F64
+    assert torch.equal(evidence.gram, torch.eye(3, dtype=F64))
+    assert not evidence.cross.any()
+    assert evidence.squares == 1
+    assert (evidence + Evidence.of(torch.eye(3), torch.ones(3, 1))).count == 6
+
+
+def test_gradients_reach_statistics_made_by_hand():
+    gram = torch.eye(3, requires_grad=True)
+    Evidence(gram, torch.zeros(3, 1), 3).gram.sum().backward()
+    assert torch.equal(gram.grad, torch.ones(3, 3))

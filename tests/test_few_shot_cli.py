@@ -84,6 +84,11 @@ def test_the_papers_model_item_by_item(capsys):
     [
         (["eval", "fewshot", "--samples", "3"], "--samples"),
         (["eval", "fewshot", "--beside", "omniglot-vae"], "--beside"),
+        (["eval", "fewshot", "--orders", "3"], "--orders: .*--prequential"),
+        (["eval", "fewshot", "--sampled-episodes", "5"], "--sampled-episodes: .*--prequential"),
+        (["eval", "fewshot", "--prequential", "--sampled-episodes", "5"], "expected --samples"),
+        (["eval", "fewshot", "--prequential", "--importance", "5"], "--importance: .*--samples"),
+        (["eval", "fewshot", "--prequential", "--episodes", "7"], "--episodes: .*--orders"),
         (["generate", "fewshot", "--readings", "2"], "--readings"),
         (["generate", "fewshot", "--sample"], "--sample"),
         (["generate", "fewshot-vae"], "checkpoint"),

@@ -88,8 +88,9 @@ def test_large_memories_of_a_batch_do_not_hide_small_ones():
 
 
 def test_the_history_of_both_sides_counts():
+    """The large item leaves errors that the small ones do not explain, but does not hide them."""
     case = random_case(num_items=4, num_rows=3, code_size=1, seed=3)
-    W, Z = case.weights * torch.tensor([[1e7], [1.0], [1e-2], [1e-2]]), case.codes
+    W, Z = case.weights * torch.tensor([[3e3], [1.0], [1e-2], [1e-2]]), case.codes
     parts = [Evidence.of(W[i : i + 1], Z[i : i + 1]) for i in range(4)]
     rounded = (parts[0] + parts[2]) - parts[0]  # the small item, with errors of the large one
     for merged in (rounded + parts[3], parts[3] + rounded):

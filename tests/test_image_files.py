@@ -35,6 +35,7 @@ def exif(orientation: int = 3) -> Image.Exif:
 
 
 GREY = Image.fromarray(drawn())
+NEUTRAL = Image.new("L", GREY.size, 128)
 FILES = {
     "grey PNG": encoded(GREY, "PNG"),
     "1-bit PNG": encoded(GREY.convert("1"), "PNG"),
@@ -52,6 +53,8 @@ FILES = {
     "TIFF": encoded(GREY, "TIFF"),
     "16-bit TIFF": encoded(Image.fromarray(drawn().astype(np.uint16) * 257), "TIFF"),
     "32-bit TIFF": encoded(Image.fromarray(drawn().astype(np.int32) * 257), "TIFF"),
+    "32-bit TIFF up to 255": encoded(Image.fromarray(drawn().astype(np.int32)), "TIFF"),
+    "LAB TIFF": encoded(Image.merge("LAB", (GREY, NEUTRAL, NEUTRAL)), "TIFF"),
     "float TIFF": encoded(Image.fromarray(drawn().astype(np.float32) / 255), "TIFF"),
     "large float TIFF": encoded(Image.fromarray(drawn().astype(np.float32)), "TIFF"),
     "fax TIFF": encoded(GREY.convert("1"), "TIFF", compression="group4"),
@@ -66,6 +69,17 @@ def test_kinds_of_files(name):
     array = to_array(open_image(FILES[name], name), size=28, grey=True)
     usual = to_array(GREY, size=28, grey=True)
     assert np.abs(array.astype(int) - usual).max() < 12  # JPEG and dithering change a little
+
+
+def test_pixels_that_cannot_be_converted(monkeypatch):
+    """Builds of Pillow without colour management cannot convert LAB."""
+
+    def convert(self, mode):
+        raise ValueError(f"conversion from {self.mode} to {mode} not supported")
+
+    monkeypatch.setattr(Image.Image, "convert", convert)
+    with pytest.raises(KanervaError, match=r"lab\.tiff: .*conversion from LAB to RGB"):
+        open_image(FILES["LAB TIFF"], "lab.tiff")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])

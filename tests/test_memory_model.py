@@ -229,3 +229,10 @@ def test_an_overfull_memory_warns(machine):
     machine.write(items[:32])  # what it was trained with: no warning
     with pytest.warns(kanerva.FullMemoryWarning, match="full"):
         machine.write(items)
+
+
+@pytest.mark.parametrize("name", ["omniglot", "omniglot-vae"])
+def test_a_bound_keeps_all_leading_dimensions(name, images):
+    model = kanerva.load(name)
+    for episodes, shape in ((images[0], ()), (images[None], (1, len(images)))):
+        assert model.elbo(episodes, generator=seeded()).total.shape == shape

@@ -70,14 +70,14 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.filterwarnings("ignore::kanerva.JitterWarning")
+@pytest.mark.filterwarnings("ignore::kanerva.JitterWarning", "ignore::kanerva.PrecisionWarning")
 def test_memories_and_codes_are_refused(name):
     with pytest.raises(KanervaError, match=r"too large|1e150") as caught:
         CALLS[name]()
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore::kanerva.JitterWarning")
+@pytest.mark.filterwarnings("ignore::kanerva.JitterWarning", "ignore::kanerva.PrecisionWarning")
 def test_every_scale_gives_numbers_or_an_error():
     """Products of scales from 1e-300 to 1e300: no result has a NaN."""
     scales = (1e-300, 1e-80, 1.0, 1e80, 1e154, 1e300)

@@ -129,8 +129,9 @@ def test_a_visit(new_page: NewPage):
     read_to_the_end(page)
     damaged = pixels(page, "#cue") < 128
     assert (damaged & ~tile).sum() > 60
-    frames = page.locator("#film .tile").count()
-    assert frames >= 3
+    readings = page.locator("#film .tile").count() - 1  # the first tile is the cue
+    assert readings >= 1  # a search may be at its end after one
+    expect(page.locator("#reading-number")).to_have_text(f"{readings} of {readings}")
     page.locator("#film .tile").first.click()
     assert ((pixels(page, "#reading") < 128) == damaged).all()
     expect(page.locator("#confidence-text")).to_have_text(re.compile(r"^\d+ %$"))

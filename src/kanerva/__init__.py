@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         JitterWarning,
         KanervaError,
         NotPositiveDefiniteError,
+        PrecisionWarning,
     )
     from kanerva.memory import (
         DiagonalCovariance,
@@ -54,6 +55,7 @@ _HOMES = {
         "JitterWarning",
         "KanervaError",
         "NotPositiveDefiniteError",
+        "PrecisionWarning",
     ),
     "kanerva.memory": (
         "DiagonalCovariance",
@@ -104,6 +106,7 @@ __all__ = [
     "MemoryStore",
     "ModelConfig",
     "NotPositiveDefiniteError",
+    "PrecisionWarning",
     "Prediction",
     "SparseMemory",
     "condition",

@@ -102,6 +102,30 @@ class JitterWarning(UserWarning):
     """
 
 
+class PrecisionWarning(UserWarning):
+    """A result may be nothing but rounding errors: weights are extreme compared with the noise.
+
+    It comes when |w|^2 / noise_var is above 1e14 and the result depends on the digits that float64
+    no longer has. A variance that is read is never below `noise_var`, whatever rounding does.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> from kanerva import MemoryState, PrecisionWarning, condition, predict
+        >>> prior = MemoryState(torch.zeros(3, 2), torch.eye(3))
+        >>> weights, codes = torch.ones(1, 3), torch.ones(1, 2)
+        >>> memory = condition(prior, weights, codes, noise_var=1e-16)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", PrecisionWarning)
+        ...     try:
+        ...         predict(memory, weights, noise_var=1e-16)
+        ...     except PrecisionWarning as warning:
+        ...         print(str(warning).split(":")[0])
+        the variance that is read may be nothing but rounding errors
+
+    """
+
+
 def printable(text: str) -> str:
     """The text in one line; names of files may hold line breaks and bytes that are not text."""
     return "".join(

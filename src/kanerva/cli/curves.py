@@ -31,14 +31,26 @@ class Prequential(NamedTuple):
 
 
 def refuse_without(flag: str, **options: object) -> None:
-    """Refuse options that only mean something together with `flag`."""
+    """Refuse options that only mean something together with `flag`; None is not given."""
     for name, value in options.items():
-        if value:
+        if value is not None:
             raise KanervaError(
                 f"--{name.replace('_', '-')}",
                 expected=f"{flag} with it",
                 got=f"{value} alone",
                 fix=f"Add {flag}, or leave it out.",
+            )
+
+
+def refuse_with(flag: str, instead: str, **options: object) -> None:
+    """Refuse options that mean nothing together with `flag`; None is not given."""
+    for name, value in options.items():
+        if value is not None:
+            raise KanervaError(
+                f"--{name.replace('_', '-')}",
+                expected=f"no {flag} with it",
+                got=f"{value} and {flag}",
+                fix=f"Use {instead} in place of it, or leave it out.",
             )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def evaluate_command(
     checkpoint: Positional[str],
     *,
-    episodes: int = 1000,
+    episodes: int | None = None,
     episode_length: int | None = None,
     num_classes: int | None = None,
     dataset: str | None = None,
@@ -24,8 +24,8 @@ def evaluate_command(
     importance: int = 0,
     prequential: bool = False,
     samples: int = 0,
-    sampled_episodes: int = 100,
-    orders: int = 4,
+    sampled_episodes: int | None = None,
+    orders: int | None = None,
     beside: str | None = None,
     seed: int = 0,
     device: str | None = None,
@@ -35,7 +35,7 @@ def evaluate_command(
 
     Args:
         checkpoint: omniglot, omniglot-vae, a checkpoint file or a run folder.
-        episodes: number of random episodes; --prequential has --orders instead.
+        episodes: number of random episodes, by default 1000; --prequential has --orders instead.
         episode_length: items in an episode; by default as the model was trained.
         num_classes: draw each episode from this many classes, 0 for the whole split; by default as
             the model was trained.
@@ -44,13 +44,15 @@ def evaluate_command(
         data_folder: folder with the archives of the data set; by default KANERVA_DATA, or ./data.
         binarisation: how grey becomes ink; by default as the model was trained, and for another
             data set as it is usually done there.
-        importance: also report a bound that is tightened by this many importance samples.
+        importance: also report a bound that is tightened by this many importance samples;
+            --prequential has --samples instead.
         prequential: what the next image costs after 0, 1, 2, ... images: each is read from a memory
             of those before it, so that the memory is paid for.
         samples: with --prequential: also the version with this many importance samples; 1000 is
             usual.
-        sampled_episodes: episodes for --samples, which take long; drawn by the seed.
-        orders: with --prequential: episodes for each class of the split.
+        sampled_episodes: episodes for --samples, which take long, by default 100; drawn by the
+            seed.
+        orders: with --prequential: episodes for each class of the split, by default 4.
         beside: with --prequential: a model to put next to it, on the same episodes; by default the
             VAE twin in the package.
         seed: seed of the episodes and of all samples.
@@ -63,6 +65,7 @@ def evaluate_command(
         Prequential,
         curves_in_words,
         measure_prequential,
+        refuse_with,
         refuse_without,
     )
     from kanerva.cli.options import MAX_EPISODES, MAX_IMAGES, check_seed, choose_device
@@ -75,15 +78,22 @@ def evaluate_command(
     from kanerva.models.config import MemoryModelConfig
 
     check_seed(seed)
+    num_episodes = 1000 if episodes is None else episodes
     check_integer(
         "--episodes",
-        episodes,
+        num_episodes,
         at_most=MAX_EPISODES,
         fix="Use 1000 for numbers to report, 50 for a quick look.",
     )
     check_integer("--importance", importance, at_least=0, fix="Use 0 for none, or 100.")
-    if not prequential:
-        refuse_without("--prequential", samples=samples, beside=beside)
+    if prequential:
+        refuse_with("--prequential", "--orders", episodes=episodes)
+        refuse_with("--prequential", "--samples", importance=importance or None)
+    else:
+        only = {"samples": samples or None, "sampled_episodes": sampled_episodes}
+        refuse_without("--prequential", **only, orders=orders, beside=beside)
+    if not samples:
+        refuse_without("--samples", sampled_episodes=sampled_episodes)
     model, card = load_with_card(checkpoint, device=choose_device(device))
     trained = trained_with(card)
     length = trained.episode_length if episode_length is None else episode_length
@@ -112,9 +122,9 @@ def evaluate_command(
             checkpoint=checkpoint,
             length=length,
             num_classes=classes,
-            orders=orders,
+            orders=4 if orders is None else orders,
             samples=samples,
-            sampled_episodes=sampled_episodes,
+            sampled_episodes=100 if sampled_episodes is None else sampled_episodes,
             beside=beside,
             seed=seed,
         )
@@ -124,7 +134,7 @@ def evaluate_command(
     evaluation = evaluate(
         model,
         images,
-        num_episodes=episodes,
+        num_episodes=num_episodes,
         episode_length=length,
         num_classes=classes,
         distinct=trained.distinct,
@@ -151,7 +161,7 @@ def evaluate_command(
             model,
             images,
             num_samples=importance,
-            num_episodes=episodes,
+            num_episodes=num_episodes,
             episode_length=length,
             num_classes=classes,
             distinct=trained.distinct,

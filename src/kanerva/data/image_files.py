@@ -54,6 +54,7 @@ def open_image(data: bytes, where: str) -> Image.Image:
         image.load()
         if image.mode == "F" and not np.isfinite(np.asarray(image)).any():
             raise _bad(where, "no pixel that is a number")
+        upright(image.crop((0, 0, 1, 1)), grey=True)  # can its kind of pixels be converted?
     except KanervaError:
         raise
     except UnidentifiedImageError:
@@ -87,11 +88,15 @@ def upright(image: Image.Image, *, grey: bool) -> Image.Image:
         image = ImageOps.exif_transpose(image)
     except Exception:  # Pillow raises nearly anything on damaged metadata; the pixels are whole
         image = image.copy()
-    if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would cut off at 255
-        image = Image.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode.startswith("I"):  # integers, which Pillow would cut off at 255
+        values = np.asarray(image).clip(0, 65535)  # up to 65535, or in 32 bits up to 255
+        is_small = image.mode == "I" and values.max() <= 255
+        image = Image.fromarray((values if is_small else values // 257).astype(np.uint8))
     if image.mode == "F":  # floating point, up to 1 or up to 255
         values = np.nan_to_num(np.asarray(image)).clip(0, 255)
         image = Image.fromarray((values * (255 if values.max() <= 1 else 1)).astype(np.uint8))
+    if image.mode == "LAB":  # Pillow converts it to colours only
+        image = image.convert("RGB")
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

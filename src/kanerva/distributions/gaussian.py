@@ -59,7 +59,8 @@ def kl_to_standard(posterior: Gaussian) -> Tensor:
 def kl(shift: Tensor, log_var: Tensor, prior_var: Tensor | float) -> Tensor:
     """The divergence KL( N(m + shift, v) || N(m, prior_var) ), summed over the last dimension.
 
-    `log_var` is ln v. `prior_var` is a number or (..., 1): the same for every entry.
+    `log_var` is ln v. `prior_var` is a number, (..., 1) where it is the same for every entry, or
+    (..., C).
     """
     log_prior = prior_var.log() if isinstance(prior_var, Tensor) else math.log(prior_var)
     inside = (shift.square() + log_var.exp()) / prior_var - 1 + log_prior - log_var

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kanerva import linalg
 from kanerva.memory.episode import checked_episode
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.statistics import (
     LargestEntries,
     check_remainder,
-    check_statistics,
     check_sums,
+    checked_statistics,
     combined,
     finite_or_none,
     largest_entries,
@@ -47,7 +46,7 @@ class Evidence:
     `Evidence.of`. The statistics are float64; a posterior has the dtype of its prior.
 
     Args:
-        gram: W' W / sigma^2, (..., K, K).
+        gram: W' W / sigma^2, (..., K, K). This and the others are copied, in float64.
         cross: W' Z / sigma^2, (..., K, C).
         count: the number of items in each memory of the batch.
         squares: the sum of |z|^2 / sigma^2 over the items, (...). The posterior does not need it;
@@ -88,9 +87,8 @@ class Evidence:
     """The largest entries that this evidence ever had: rounding errors are relative to them."""
 
     def __post_init__(self) -> None:
-        check_statistics(self.gram, self.cross, self.squares, self.count, self.largest)
-        largest = largest_entries(self.gram, self.cross, self.squares).or_larger(self.largest)
-        object.__setattr__(self, "largest", largest)
+        statistics = (self.gram, self.cross, self.squares, self.count, self.largest)
+        vars(self).update(checked_statistics(*statistics)._asdict())
 
     @classmethod
     def _unchecked(
@@ -284,7 +282,7 @@ class Evidence:
         batch = broadcast_batches(memory=prior.batch_shape, evidence=evidence)
         check_same_device(memory=prior, evidence=self.gram)
         check_gradients(memory=prior._tensors, evidence=[self.gram, self.cross])
-        gram, cross = linalg.to_float64(self.gram), linalg.to_float64(self.cross)
+        gram, cross = self.gram, self.cross
         if prior.per_column:
             parts = SufficientStatistics(gram.unsqueeze(-3), cross.mT.unsqueeze(-1))
             posterior = posterior_from_statistics(prior._split_columns(), parts)._join_columns()

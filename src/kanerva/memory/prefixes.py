@@ -9,6 +9,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.errors import KanervaError
 from kanerva.memory.episode import Episode, check_episode_fits, check_weights, checked_episode
+from kanerva.memory.precision import check_read_var
 from kanerva.memory.read import Prediction
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import broadcast_batches, check_flag, check_size
@@ -168,5 +169,6 @@ def predict_next(
     shared = linalg.solve_lower(L, Sigma_c @ V.mT).triu(1)  # [s, t]: only items s < t
     mean = V @ prior._mean + shared.mT @ linalg.solve_lower(L, Delta)
     before = (prior.row_cov._cross_cov(V) * V).sum(-1)
-    var = before - shared.square().sum(-2) + noise
+    var = (before - shared.square().sum(-2)).clamp_min(0) + noise
+    check_read_var(var, prior.row_cov, V, noise)
     return Prediction(mean.to(prior.dtype), var.to(prior.dtype))

@@ -12,6 +12,7 @@ from torch.distributions import Independent, Normal
 from kanerva import linalg
 from kanerva.errors import KanervaError
 from kanerva.memory.episode import BLOCK_SIZE, check_weights
+from kanerva.memory.precision import check_read_var
 from kanerva.memory.state import MemoryState
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
@@ -124,6 +125,7 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
     This is distribution-based reading (appendix F, app:dist-update): M is integrated out of
     eq:z_prior. The variance says how much the memory knows about these weights. It lies between
     `noise_var` (all is known) and the variance that the prior predicts (nothing was written here).
+    Weights so large that rounding errors exceed the noise give a `PrecisionWarning`.
 
     Args:
         memory: the memory to read from.
@@ -155,11 +157,11 @@ def predict(memory: MemoryState, weights: Tensor, *, noise_var: float | Tensor =
     check_finite("weights", weights)
     noise = checked_noise_var(noise_var, like=weights)
     if memory.per_column:
-        var = _recall_var(memory._split_columns(), weights.unsqueeze(-3)).mT
+        var = _recall_var(memory._split_columns(), weights.unsqueeze(-3), noise).mT
     else:
-        var = _recall_var(memory, weights)
+        var = _recall_var(memory, weights, noise)
     check_result(var, of="weights, memory")
-    return Prediction(_recall(memory, weights), (var + noise).to(memory.dtype))
+    return Prediction(_recall(memory, weights), var.to(memory.dtype))
 
 
 def _recall(state: MemoryState, weights: Tensor) -> Tensor:
@@ -186,9 +188,11 @@ def _recall(state: MemoryState, weights: Tensor) -> Tensor:
     return recalled
 
 
-def _recall_var(state: MemoryState, weights: Tensor) -> Tensor:
-    """w' U w, (..., T), in float64."""
+def _recall_var(state: MemoryState, weights: Tensor, noise: Tensor) -> Tensor:
+    """w' U w + noise, (..., T), in float64."""
     blocks = map(linalg.to_float64, weights.split(BLOCK_SIZE, dim=-2))
     var = torch.cat([(state.row_cov._cross_cov(W) * W).sum(-1) for W in blocks], dim=-1)
+    var = var.clamp_min(0) + noise  # rounding errors can be below zero
+    check_read_var(var, state.row_cov, weights, noise)
     batch = broadcast_batches(memory=state.batch_shape, weights=weights.shape[:-2])
     return var.expand(*batch, -1)  # episodes that share weights share a covariance

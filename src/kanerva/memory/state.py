@@ -86,8 +86,8 @@ class MemoryState:
             )
         batch = broadcast_batches(mean=mean.shape[:-2], cov=row_cov.batch_shape)
         self._set_fields(
-            _float64_copy(mean).expand(*batch, *mean.shape[-2:]),
-            row_cov.map_tensors(_float64_copy).expand_batch(batch),
+            float64_copy(mean).expand(*batch, *mean.shape[-2:]),
+            row_cov.map_tensors(float64_copy).expand_batch(batch),
             mean.dtype,
             False,
         )
@@ -287,6 +287,6 @@ def cov_factor(state: MemoryState) -> Tensor:
     return linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
 
 
-def _float64_copy(tensor: Tensor) -> Tensor:
-    """A float64 copy: later changes to the caller's tensor do not change the memory."""
+def float64_copy(tensor: Tensor) -> Tensor:
+    """A float64 copy: later changes to the caller's tensor change nothing here."""
     return tensor.to(linalg.WORKING_DTYPE, copy=True)

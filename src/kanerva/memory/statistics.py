@@ -16,6 +16,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.errors import KanervaError
+from kanerva.memory.state import float64_copy
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
     check_float_tensor,
@@ -48,10 +49,19 @@ class LargestEntries(NamedTuple):
         return self if other is None else LargestEntries(*map(torch.maximum, self, other))
 
 
-def check_statistics(
+class CheckedStatistics(NamedTuple):
+    """Float64 copies of statistics that were checked."""
+
+    gram: Tensor
+    cross: Tensor
+    squares: Tensor | None
+    largest: LargestEntries
+
+
+def checked_statistics(
     gram: Tensor, cross: Tensor, squares: Tensor | None, count: int, largest: object
-) -> None:
-    """Check the statistics that a caller made: shapes, dtypes, devices and finite numbers."""
+) -> CheckedStatistics:
+    """Check and copy what a caller made: shapes, dtypes, devices and finite numbers."""
     check_float_tensor("gram", gram, "(..., K, K)", min_dims=2)
     check_float_tensor("cross", cross, "(..., K, C)", min_dims=2)
     check_square("gram", gram)
@@ -71,9 +81,11 @@ def check_statistics(
             got=type(largest).__name__,
             fix="Leave it out.",
         )
-    now = largest_entries(gram, cross, squares)
     check_symmetric("gram", gram)
-    reason = why_impossible(gram, cross, squares, count, now.or_larger(largest))
+    gram, cross = float64_copy(gram), float64_copy(cross)
+    squares = None if squares is None else float64_copy(squares)
+    history = largest_entries(gram, cross, squares).or_larger(largest)
+    reason = why_impossible(gram, cross, squares, count, history)
     if reason is not None:
         raise KanervaError(
             "gram",
@@ -81,6 +93,7 @@ def check_statistics(
             got=reason,
             fix="Make the evidence with Evidence.of(weights, codes).",
         )
+    return CheckedStatistics(gram, cross, squares, history)
 
 
 class Statistics(Protocol):

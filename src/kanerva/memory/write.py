@@ -11,6 +11,7 @@ from torch import Tensor
 from kanerva import linalg
 from kanerva.checks import check_integer
 from kanerva.memory.episode import BLOCK_SIZE, Episode, check_episode_fits, checked_episode
+from kanerva.memory.precision import check_factor, check_precision, largest_var, may_be_lost
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import broadcast_batches, check_flag
 from kanerva.memory.value_checks import check_result
@@ -114,8 +115,13 @@ def write_episode(state: MemoryState, episode: Episode, chunk: int | None) -> Me
         for part in episode.blocks(chunk or episode.num_items):
             state = posterior_from_statistics(state, sufficient_statistics(part))
     else:
+        in_parts = chunk is not None and chunk < episode.num_items
+        # A check of every part would take longer than to write it.
+        if in_parts and may_be_lost(episode.weights, state.row_cov, episode.noise_var):
+            largest = largest_var(episode.weights, state.row_cov)
+            check_precision(episode.noise_var, largest, what="what items say, written in parts,")
         for part in episode.chunks(chunk or episode.num_items):
-            state = _write_items(state, part)
+            state = _write_items(state, part, check=not in_parts)
     return state
 
 
@@ -132,19 +138,24 @@ class Innovation(NamedTuple):
     """L, (..., T, T), with L L' = Sigma_z."""
 
 
-def innovation(state: MemoryState, episode: Episode) -> Innovation:
-    """Delta, Sigma_c and Sigma_z: eq:update-first and the line below it; `episode` in float64."""
+def innovation(state: MemoryState, episode: Episode, *, check: bool = True) -> Innovation:
+    """Delta, Sigma_c and Sigma_z: eq:update-first and the line below it; `episode` in float64.
+
+    With `check` there is a warning where rounding leaves nothing of Sigma_z.
+    """
     W, Z, noise_var = episode
     Delta = linalg.subtract_product(Z, W, state._mean)
     Sigma_c = state.row_cov._cross_cov(W)
     Sigma_z = linalg.add_diagonal_(Sigma_c @ W.mT, noise_var)
     L = linalg.cholesky(Sigma_z, name="W U W' + noise")
+    if check and may_be_lost(W, state.row_cov, noise_var):
+        check_factor(L, largest_var(W, state.row_cov).sum(-1), what="what the items say")
     return Innovation(Delta, Sigma_c, Sigma_z, L)
 
 
-def _write_items(state: MemoryState, episode: Episode) -> MemoryState:
+def _write_items(state: MemoryState, episode: Episode, *, check: bool) -> MemoryState:
     """Write by a T x T system: eq:update-last, or eq:sigma_matrix without Kronecker products."""
-    Delta, Sigma_c, Sigma_z, L = innovation(state, episode)
+    Delta, Sigma_c, Sigma_z, L = innovation(state, episode, check=check)
     whitened_cross, mean_update = linalg.solve_and_project(Sigma_z, L, Sigma_c, Delta)
     mean = state._mean + mean_update
     row_cov = state.row_cov.posterior_from_items(episode.weights, episode.noise_var, whitened_cross)
@@ -197,6 +208,8 @@ def solve_statistics(state: MemoryState, statistics: SufficientStatistics) -> St
     F = linalg.cholesky(state.row_cov.dense(), name="the memory's covariance")
     system = linalg.add_diagonal(F.mT @ G @ F, G.new_ones(G.shape[-1]))
     L = linalg.cholesky(system, name="I + F' W' W F / noise")
+    if not linalg.is_capturing_graph(L):
+        check_factor(L, what="what the items say about some directions")
     X = linalg.solve_lower(L, F.mT)
     return StatisticsSolution(L, X, X @ (H - G @ state._mean))
 

@@ -16,7 +16,7 @@ class CodePrior(NamedTuple):
     mean: Tensor
     """(..., T, C)."""
     var: Tensor | float
-    """sigma^2, or (..., T, 1) where it differs between items."""
+    """sigma^2, or (..., T, 1) where it differs between items, or (..., T, C) between entries."""
     weights: Tensor
     """(..., T, K): how much each row of the memory counted."""
 

@@ -19,7 +19,9 @@ from kanerva.models.config import FewShotConfig, checked_config
 from kanerva.models.few_shot_importance import log_weights
 from kanerva.models.few_shot_parts import (
     MapAddressing,
+    as_known,
     check_drawing_options,
+    check_shared_columns,
     log_row_var,
     start_together,
 )
@@ -228,18 +230,13 @@ class FewShotMachine(MemoryModel[MemoryState]):
                 torch.where(is_empty[..., None], empty.mean, read.mean),
                 torch.where(is_empty, empty.var, read.var),
             )
-        return self._known(read), self._address_prior(read.mean[1], read.var[1])
+        known = as_known(read, noise_var=self.config.noise_var)
+        return known, self._address_prior(read.mean[1], read.var[1])
 
     def _summary_address(self) -> Tensor:
         """The weights of the address code 0, (1, K)."""
         zero = torch.zeros(1, self.config.address_code_size, device=self.device)
         return self.addressing.address_for(zero.to(self.coder.dtype))
-
-    def _known(self, read: Prediction) -> Known:
-        """Readings (2, ...), at y and at 0, as the coder takes them."""
-        at_y, summary = read.mean.flatten(1, -2).unbind(0)
-        log_var = log_row_var(read.var, noise_var=self.config.noise_var)
-        return Known((at_y, summary), log_var.flatten(1).mT)
 
     def _address_prior(self, mean: Tensor, var: Tensor) -> Gaussian:
         """p(y|M) from the summary of the memory."""
@@ -279,6 +276,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         check_drawing_options(num_readings, sample, temperature)
         check_reading_options(sample, on_reading, generator, self.device)
         batch = self.memory_module.checked_batch_shape(memory)
+        check_shared_columns(memory)
         self.coder.check_num_images(num_images, batch)
 
         def randn(*shape: int) -> Tensor:
@@ -291,7 +289,8 @@ class FewShotMachine(MemoryModel[MemoryState]):
         y = prior.sample(randn(*batch, num_images, self.config.address_code_size))
         at_y = predict(memory, self.addressing.address_for(y), noise_var=noise_var)
         pairs = zip(at_y, summary, strict=True)
-        known = self._known(Prediction(*(torch.stack([a, b.expand_as(a)]) for a, b in pairs)))
+        both = Prediction(*(torch.stack([a, b.expand_as(a)]) for a, b in pairs))
+        known = as_known(both, noise_var=noise_var)
         drawn = self.coder.draw(known, None, randn(len(known.numbers), self.coder.noise_size))
         means = self.coder.likelihood.mean(drawn.parameters)
         images = means.reshape(*batch, num_images, *self.coder.image_shape)

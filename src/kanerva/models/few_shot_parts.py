@@ -7,8 +7,9 @@ from kanerva.checks import check_integer, check_number
 from kanerva.distributions import gaussian
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.errors import KanervaError
-from kanerva.memory import MemoryState
+from kanerva.memory import MemoryState, Prediction
 from kanerva.models.addressing import AddressTable, LearnedAddressing
+from kanerva.models.ladder_coder import Known
 
 SMALLEST_VAR = 0.01
 """Added to w'Uw before its logarithm is taken."""
@@ -34,6 +35,24 @@ def check_drawing_options(num_readings: object, sample: object, temperature: obj
             got=str(temperature),
             fix="Leave it out, or pass sample=True.",
         )
+
+
+def check_shared_columns(memory: MemoryState) -> None:
+    """Refuse a memory with a variance for each column: drawings begin with one for each place."""
+    if memory.per_column:
+        raise KanervaError(
+            "memory",
+            expected="a memory whose columns share one covariance",
+            got=repr(memory),
+            fix="Write it without per_column=True.",
+        )
+
+
+def as_known(read: Prediction, *, noise_var: float) -> Known:
+    """Readings (2, ...), at y and at 0, as the coder takes them."""
+    at_y, summary = read.mean.flatten(1, -2).unbind(0)
+    log_var = log_row_var(read.var, noise_var=noise_var)
+    return Known((at_y, summary), log_var.flatten(1).mT)
 
 
 def log_row_var(var: Tensor, *, noise_var: float) -> Tensor:

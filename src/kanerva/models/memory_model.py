@@ -106,7 +106,7 @@ class MemoryModel(Model, Generic[State]):
                 gets a memory of its own.
             memory: the memory to continue; by default the learned prior.
             sample: draw codes and address codes from q, as the paper does, instead of taking means.
-            generator: source of the samples; torch's global one by default.
+            generator: source of the samples, if any are drawn; torch's global one by default.
 
         Returns:
             The memory after the images, a `MemoryState` for a Kanerva Machine. Writing more than it
@@ -161,7 +161,7 @@ class MemoryModel(Model, Generic[State]):
             num_starts: from how many places around the cue's address to search; by default as many
                 as pay off. More take longer.
             sample: draw y, z and the next cue, as algorithm 1 does, instead of taking means.
-            generator: source of the samples; torch's global one by default.
+            generator: source of the samples, if any are drawn; torch's global one by default.
             on_reading: called after each reading with its number, from 1, and its images.
 
         Returns:

@@ -70,11 +70,12 @@ class Model(nn.Module, ABC):
         """The negative variational bound (eq:vlb) of episodes, in nats per item.
 
         Args:
-            episodes: images (B, T, channels, H, W) between 0 and 1.
+            episodes: images (..., T, channels, H, W) between 0 and 1. A model that predicts the
+                next image wants (B, T, channels, H, W).
             generator: source of all samples; torch's global one by default.
 
         Returns:
-            A `Bound` with the named terms, each (B,). Lower is better.
+            A `Bound` with the named terms, each (...). Lower is better.
 
         """
         self.coder.check_images("episodes", episodes)

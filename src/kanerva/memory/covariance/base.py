@@ -71,6 +71,15 @@ class RowCovariance(ABC):
 
         """
 
+    def largest_variance(self) -> Tensor:
+        """A bound on the variance of every row, (...), which sets the scale of rounding errors.
+
+        Returns:
+            The largest entry of the diagonal of U, or more.
+
+        """
+        return self.dense().diagonal(dim1=-2, dim2=-1).amax(-1)
+
     def cross_cov(self, weights: Tensor) -> Tensor:
         """The covariance Sigma_c = W U between items and rows (section 3.3).
 

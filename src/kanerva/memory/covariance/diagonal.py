@@ -57,6 +57,9 @@ class DiagonalCovariance(RowCovariance):
     def dense(self) -> Tensor:
         return torch.diag_embed(self.variances)
 
+    def largest_variance(self) -> Tensor:
+        return self.variances.amax(-1)
+
     def _cross_cov(self, weights: Tensor) -> Tensor:
         return weights * self.variances[..., None, :]
 

@@ -75,6 +75,9 @@ class LowRankCovariance(RowCovariance):
         root = self._reduction_root()
         return diagonal - root.mT @ root
 
+    def largest_variance(self) -> Tensor:
+        return self.variances.amax(-1)
+
     def _cross_cov(self, weights: Tensor) -> Tensor:
         scaled = weights * self.variances[..., None, :]
         if self.factor is None:
@@ -129,15 +132,17 @@ class LowRankCovariance(RowCovariance):
         columns = LowRankCovariance(self.variances.unsqueeze(-2), self.rank, factor)
         return columns.expand_batch(batch)
 
-    def check(self) -> None:
-        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
-        check_finite("variances", self.variances)
-        check_positive("variances", self.variances)
+    def __post_init__(self) -> None:
         check_integer(
             "rank",
             self.rank,
             fix="Pass the number of items that the covariance keeps exactly, for example rank=8.",
         )
+
+    def check(self) -> None:
+        check_float_tensor("variances", self.variances, "(..., K)", min_dims=1)
+        check_finite("variances", self.variances)
+        check_positive("variances", self.variances)
         if self.factor is None:
             return
         check_float_tensor("factor", self.factor, "(..., K, r)", min_dims=2)

@@ -115,7 +115,7 @@ class BayesianMemory(Memory[MemoryState]):
         noise_var = self.config.noise_var
         if self.config.reading == "distribution":
             mean, var = predict(state, address, noise_var=noise_var)
-            return CodePrior(mean, var[..., None], address)
+            return CodePrior(mean, var if state.per_column else var[..., None], address)
         if self.config.reading == "sample" and noise is not None:
             return CodePrior(address @ sample_memory(state, noise=noise), noise_var, address)
         return CodePrior(recall(state, address), noise_var, address)
