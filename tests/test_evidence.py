@@ -175,4 +175,5 @@ def test_statistics_made_by_hand_are_copied_in_float64(dtype):
 def test_gradients_reach_statistics_made_by_hand():
     gram = torch.eye(3, requires_grad=True)
     Evidence(gram, torch.zeros(3, 1), 3).gram.sum().backward()
+    assert gram.grad is not None
     assert torch.equal(gram.grad, torch.ones(3, 3))
