@@ -10,7 +10,6 @@ without that kind, too. Beside it stands the model of the sweep that was trained
 import argparse
 import json
 from pathlib import Path
-from typing import get_args
 
 from kanerva.atomic import write_atomically
 from kanerva.data import Dataset, load_dataset
@@ -19,10 +18,25 @@ from kanerva.evaluation.calibrate import collect_candidates, fit_ranking
 from kanerva.evaluation.denoise import measure_denoising
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
-from kanerva.training.config import LeftOut
 
-MEASURED = {"shift": ("shift2", "shift3")}
-"""What is measured for a kind that was left out, where that is not the kind itself."""
+MEASURED: dict[str, tuple[Damage, ...]] = {
+    "block12": ("block12",),
+    "erase12": ("erase12",),
+    "invert12": ("invert12",),
+    "half": ("half",),
+    "salt20": ("salt20",),
+    "flip10": ("flip10",),
+    "rotate15": ("rotate15",),
+    "shift": ("shift2", "shift3"),
+    "scale20": ("scale20",),
+    "thin": ("thin",),
+    "thick": ("thick",),
+    "line": ("line",),
+    "scribble": ("scribble",),
+}
+"""What is measured where a kind was left out."""
+SAME: dict[str, tuple[Damage, ...]] = {"salt20": ("salt",)}
+"""Damage of the same kind, which the choice between items must not see either."""
 NUM_FITTED = 2
 """Episodes to fit the choice between items, each with every kind of damage."""
 
@@ -38,9 +52,8 @@ def main() -> None:
     fit, images = load_dataset("omniglot", "valid"), load_dataset("omniglot", arguments.split)
     with_all = _fitted(arguments.sweep / "without-nothing.safetensors", fit, DAMAGES)
     rows = {}
-    for left_out in get_args(LeftOut):
-        kinds = tuple(kind for kind in DAMAGES if kind in MEASURED.get(left_out, (left_out,)))
-        others = tuple(kind for kind in DAMAGES if kind not in (*kinds, *_same_as(left_out)))
+    for left_out, kinds in MEASURED.items():
+        others = _without(kinds + SAME.get(left_out, ()))
         without = _fitted(arguments.sweep / f"without-{left_out}.safetensors", fit, others)
         for kind in kinds:
             row = {}
@@ -55,8 +68,11 @@ def main() -> None:
     write_atomically(arguments.out, json.dumps(report, indent=1).encode() + b"\n")
 
 
-def _same_as(left_out: str) -> tuple[str, ...]:
-    return ("salt",) if left_out == "salt20" else ()
+def _without(kinds: tuple[Damage, ...]) -> tuple[Damage, ...]:
+    left: list[Damage] = list(DAMAGES)
+    for kind in kinds:
+        left.remove(kind)
+    return tuple(left)
 
 
 def _fitted(path: Path, images: Dataset, kinds: tuple[Damage, ...]) -> KanervaMachine:

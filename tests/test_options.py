@@ -171,10 +171,10 @@ ON_GLYPHS = {
 }
 NETWORK_KEYS = {"model.keys": "network", "model.key_width": 1.0}
 REFUSED = {
-    **{"vae": {"training.damaged", "training.damage"}},
-    **{"ladder-vae": {"training.damaged", "training.damage"}},
+    **{"vae": {"training.damaged", "training.damage", "training.left_out"}},
+    **{"ladder-vae": {"training.damaged", "training.damage", "training.left_out"}},
     "fewshot": {
-        *{"training.damaged", "training.damage"},
+        *{"training.damaged", "training.damage", "training.left_out"},
         *{"model.reading", "model.writing", "model.noisy_input"},
     },
 }
@@ -255,6 +255,9 @@ CHECKS = {
         lambda now: "blocks" if now == "varied" else "varied",
         after_two_steps,
         {"training.damaged": 0.5},
+    ),
+    "training.left_out": Check(
+        to("line"), after_two_steps, {"training.damage": "varied", "training.damaged": 0.5}
     ),
     "training.short_episodes": Check(to(2), after_two_steps),
     "training.start_from": Check(to(None), after_two_steps),
