@@ -257,7 +257,7 @@ CHECKS = {
         {"training.damaged": 0.5},
     ),
     "training.left_out": Check(
-        to("line"), after_two_steps, {"training.damage": "varied", "training.damaged": 0.5}
+        to("block12"), after_two_steps, {"training.damage": "varied", "training.damaged": 0.5}
     ),
     "training.short_episodes": Check(to(2), after_two_steps),
     "training.start_from": Check(to(None), after_two_steps),
