@@ -230,6 +230,7 @@ def test_three_verdicts(new_page: NewPage, confidence: float, text: str):
 def test_the_hint_leads_to_the_second_step(new_page: NewPage):
     page = new_page(viewport={"width": 390, "height": 700})
     pick(page, 0, 1, 2)
+    expect(page.locator("html")).to_have_attribute("data-in-address", "3")
     address = page.url
     page.get_by_role("button", name="step 2").click()
     expect(page.locator("#repair")).to_be_focused()

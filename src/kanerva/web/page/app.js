@@ -77,10 +77,17 @@ async function restore(memory, about) {
   await memory.replace(found.images, { canUndo: memory.items.length > 0 });
 }
 
+let newest = 0;
+
+// Packing takes a moment: only the newest of several calls may write the address.
 async function keepInAddress(memory) {
   if (memory.stored) return;
-  const fragment = await toFragment(memory.key, memory.items.map(({ image }) => image));
+  const number = newest += 1;
+  const images = memory.items.map(({ image }) => image);
+  const fragment = await toFragment(memory.key, images);
+  if (number !== newest) return;
   history.replaceState(null, "", fragment || location.pathname);
+  document.documentElement.dataset.inAddress = images.length;
 }
 
 async function showCharacters(write) {
