@@ -137,7 +137,7 @@ def collect_candidates(
         for kind in kinds:
             cues = damage(images, kind, generator=generator)
             posterior = model.addressing.posterior(model.coder.encode(cues), memory)
-            view = reader.widened(posterior)
+            view = reader.spread_by_damage(posterior)
             asked = Asked(cues, Gaussian(*(part[None] for part in view)), None)
             for stage, num in MOST_STARTS.items():
                 asked = search.widened(asked, stage, num)

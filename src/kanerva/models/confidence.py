@@ -29,7 +29,7 @@ class Signs(NamedTuple):
     first_log_var: Tensor
     """The same at the address of the cue."""
     lead: Tensor
-    """By how much the merit is above the best of the other addresses that were found."""
+    """The log-odds that the item that was chosen is the right one; see `Choice.lead`."""
     return_distance: Tensor
     """How far the address of the image that was read is from where it was read."""
     code_distance: Tensor

@@ -155,7 +155,7 @@ class SearchReader:
         items = self.item_search(keys, row_cov, rows.shape[-1])
         num_starts = options.num_starts or keys.num_starts
         widening = self.widening_search(items, memory, rows)
-        choice = widening.choose(cues, self.widened(posterior), num_starts)
+        choice = widening.choose(cues, self.spread_by_damage(posterior), num_starts)
         mean, log_var = choice.posterior
         search = items.search(Gaussian(mean, log_var))
         state, readings = search.start(choice.address_codes), []
@@ -194,14 +194,16 @@ class SearchReader:
         traces = Traces.of(row_cov, prior_cov)
         return ItemSearch(keys, traces, code_size=code_size, noise_var=self.noise_var)
 
-    def widened(self, posterior: Gaussian) -> Gaussian:
+    def spread_by_damage(self, posterior: Gaussian) -> Gaussian:
         """q(y|x) as wide as damage makes it."""
         return Gaussian(posterior.mean, (posterior.log_var.exp() + self.keys.cue_std**2).log())
 
     def _views_of(self, cues: Tensor, memory: MemoryState, num_views: int) -> Gaussian:
         """q(y|view) of the first views of cues (T, ...) besides the cues themselves, (V, T, Y)."""
         shown = views(cues)[1 : 1 + num_views]
-        return self.widened(self.access.addressing.posterior(self.coder.encode(shown), memory))
+        return self.spread_by_damage(
+            self.access.addressing.posterior(self.coder.encode(shown), memory)
+        )
 
     def _search_table(
         self,
