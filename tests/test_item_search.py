@@ -10,7 +10,7 @@ from kanerva import KanervaMachine, MemoryState, ModelConfig, condition
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.fourier_search import FourierSearch, Traces
-from kanerva.models.item_search import ItemSearch, choose, starts_around
+from kanerva.models.item_search import ItemSearch, choose, compared, starts_around
 from kanerva.models.ranking import NUM_FEATURES, Ranking, compare, features
 from kanerva.models.views import MAX_SHIFT, NUM_VIEWS, moved_towards, views
 from kanerva.models.widening_search import WideningSearch, stages
@@ -156,7 +156,7 @@ def test_candidates_are_different_items():
         assert len(places) >= 2
         apart = torch.cdist(places, places) + 10 * torch.eye(len(places)).double()
         assert apart.min() > 0.4 * 1.5
-    choice = choose(found, torch.zeros(T, 1, 28, 28), None, lambda y: y)
+    choice = choose(found, by_image=False)
     assert torch.equal(choice.address_codes, best)
     merits = found.merit.topk(2, dim=0).values
     assert torch.equal(choice.lead, (merits[0] - merits[1]).clamp(max=50))
@@ -221,6 +221,34 @@ def test_a_search_goes_on_only_where_there_is_a_doubt(odds):
         torch.testing.assert_close(choice.lead, torch.full((T,), odds).double())
 
 
+def test_only_new_candidates_are_decoded():
+    """After two stages the log-odds are those of comparing every candidate at once."""
+    items, decoded = spread_out(T), []
+    search, cues = finder(items), drawn(T).double()
+    torch.manual_seed(0)
+    ranking = Ranking().double()
+    for parameter in (ranking.first, ranking.last):
+        parameter.normal_()
+
+    def decode(address_codes: Tensor) -> Tensor:
+        decoded.append(len(address_codes))
+        pixels = torch.einsum("ny,yp->np", address_codes, torch.ones(Y, 784).double().cumsum(1))
+        return torch.sigmoid(pixels.sin()).unflatten(-1, (1, 28, 28))
+
+    known = search.different(search.at_views(around((items + 0.1)[None])))
+    known = compared(known, cues, ranking, decode)
+    assert decoded == [T]
+    joined = search.different(known.joined(search.next_to(around(items + 0.1), known, 2)))
+    at_once = joined._replace(log_odds=torch.full_like(joined.log_odds, math.nan))
+    found = compared(joined, cues, ranking, decode)
+    expected = compared(at_once, cues, ranking, decode)
+    is_item = ~joined.merit.isneginf()
+    assert decoded == [T, is_item.sum() - T, is_item.sum()]
+    torch.testing.assert_close(found.log_odds[is_item], expected.log_odds[is_item])
+    assert torch.equal(compared(found, cues, ranking, decode).log_odds, found.log_odds)
+    assert len(decoded) == 3
+
+
 def test_stages():
     assert stages(1) == [("own", 1)]
     assert stages(3) == [("own", 1), ("next", 2)]
@@ -275,12 +303,47 @@ def test_a_comparison_leaves_out_the_damaged_square():
     assert features(none, none, cues, images[None]).shape == (1, 3, 17)
 
 
-def test_reading_does_not_depend_on_the_other_cues():
+def small_machine() -> KanervaMachine:
     torch.manual_seed(0)
     config = ModelConfig(
         num_filters=4, code_size=8, num_rows=32, key_size=32, keys="fourier", key_width=1.5
     )
-    machine, images = KanervaMachine(config).eval(), drawn(6)
+    return KanervaMachine(config).eval()
+
+
+def test_readings_go_on_as_often_as_asked_for():
+    """Converged or not; what they maximise never falls, and each is decoded from its own code."""
+    machine, images = small_machine(), drawn(6)
+    memory, seen = machine.write(images), []
+    result = machine.read(
+        images, memory, num_readings=12, on_reading=lambda _, read: seen.append(read)
+    )
+    until_converged = machine.read(images, memory)
+    assert result.objectives is not None
+    assert until_converged.objectives is not None
+    assert len(result.steps) == len(seen) == len(result.objectives) == 12
+    assert len(until_converged.steps) < 12
+    assert (result.objectives.diff(dim=0) >= 0).all()
+    assert (result.objectives[-1] > until_converged.objectives[-1]).any()
+    torch.testing.assert_close(result.images, machine._search_reader().decode(result.codes))
+    assert torch.equal(result.images, result.steps[-1])
+
+
+@pytest.mark.parametrize("keys", ["fourier", "network"])
+def test_the_sign_of_fill_is_the_fill_of_the_memory(keys):
+    torch.manual_seed(0)
+    config = ModelConfig(num_filters=4, code_size=8, num_rows=32, key_size=32, keys=keys)
+    machine, images = KanervaMachine(config).eval(), drawn(12).unflatten(0, (2, 6))
+    memory = machine.write(images)
+    signs = machine.read(images, memory).signs
+    assert signs is not None
+    expected = machine.memory_module.fill(memory)
+    assert expected is not None
+    torch.testing.assert_close(signs.fill, expected.float()[:, None].expand(2, 6))
+
+
+def test_reading_does_not_depend_on_the_other_cues():
+    machine, images = small_machine(), drawn(6)
     memory = machine.write(images)
     together = machine.read(images, memory, num_readings=3)
     for number in range(6):

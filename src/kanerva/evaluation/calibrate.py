@@ -23,7 +23,7 @@ from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.item_search import NUM_CANDIDATES
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.ranking import features
-from kanerva.models.widening_search import MOST_STARTS, Asked
+from kanerva.models.widening_search import MOST_CANDIDATES, WIDEST, Asked, stages
 
 HALF = 0.5
 """A place is that of an item if it is closer than this, in widths of the keys."""
@@ -122,7 +122,10 @@ def collect_candidates(
     kinds: Sequence[Damage] = DAMAGES,
     seed: int = 0,
 ) -> ShownCandidates:
-    """Find items for damaged cues, with all stages of a search but the widest."""
+    """Find items for damaged cues, with all stages of a search.
+
+    The widest one is for cues that are in doubt. Without a fitted ranking it is left out.
+    """
     keys, reader = model.addressing.table, model._search_reader()
     assert isinstance(keys, FourierKeys)
     sampler = EpisodeSampler(dataset, num_items=episode_length)
@@ -139,22 +142,31 @@ def collect_candidates(
             posterior = model.addressing.posterior(model.coder.encode(cues), memory)
             view = reader.spread_by_damage(posterior)
             asked = Asked(cues, Gaussian(*(part[None] for part in view)), None)
-            for stage, num in MOST_STARTS.items():
+            own = written
+            for stage, num in stages(keys.num_starts):
+                if stage == WIDEST:
+                    if search.ranking is None:
+                        break
+                    doubt = search.in_doubt(search.chosen(search.compared(asked)))
+                    if not len(doubt):
+                        break
+                    asked, own = asked.of_cues(doubt), own[doubt]
                 asked = search.widened(asked, stage, num)
                 found = asked.known
                 assert found is not None
                 decoded = search.decode(found.address_codes)
-                shown = features(found.distance, found.log_var, cues, decoded)
+                shown = features(found.distance, found.log_var, asked.cues, decoded)
                 is_item = ~found.merit.isneginf()
-                is_own = (found.address_codes - written).norm(dim=-1) < HALF * keys.width
+                is_own = (found.address_codes - own).norm(dim=-1) < HALF * keys.width
                 parts.append(_padded(shown, is_item, is_own & is_item))
     return ShownCandidates(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
 def _padded(shown: Tensor, is_item: Tensor, is_own: Tensor) -> ShownCandidates:
     """Candidates (S, T, ...) of T cues, with no items up to the largest number."""
-    more = (0, 0, 0, NUM_CANDIDATES - len(shown))
-    answers = torch.where(is_own.any(0), is_own.int().argmax(0), NUM_CANDIDATES)
+    most = max(NUM_CANDIDATES, *MOST_CANDIDATES.values())
+    more = (0, 0, 0, most - len(shown))
+    answers = torch.where(is_own.any(0), is_own.int().argmax(0), most)
     shown = functional.pad(shown, (0, 0, *more)).transpose(0, 1)
     return ShownCandidates(shown, functional.pad(is_item, more).T, answers)
 

@@ -114,7 +114,7 @@ class AddressSearch:
         return SearchState(
             _put(state.address_codes, active, torch.where(is_better[:, None], y + change, y)),
             _put(state.objective, active, torch.where(is_better, after, before)),
-            _put(state.damping, active, damping),
+            _put(state.damping, active, damping.clamp_max(MAX_DAMPING)),
             _put(state.has_converged, active, ends),
         )
 

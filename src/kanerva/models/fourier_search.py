@@ -42,6 +42,8 @@ class Traces(NamedTuple):
     """L, (K, n)."""
     prior_var: float
     """u."""
+    fill: float
+    """1 - tr(U U0^-1) / K: how full the memory is."""
 
     @staticmethod
     def of(row_cov: Tensor, prior_cov: Tensor) -> "Traces":
@@ -53,11 +55,13 @@ class Traces(NamedTuple):
         U, U0 = linalg.to_float64(row_cov), linalg.to_float64(prior_cov)
         prior_var = U0.diagonal().mean().item()
         identity = torch.eye(len(U), dtype=U.dtype, device=U.device)
-        evidence = linalg.solve(U, identity, name="U") - linalg.solve(U0, identity, name="U0")
+        prior_precision = linalg.solve(U0, identity, name="U0")
+        evidence = linalg.solve(U, identity, name="U") - prior_precision
         root = linalg.square_root(prior_var * linalg.symmetrise(evidence))
         sizes = root.square().sum(-2)
         directions = (root / (1 + sizes).sqrt())[:, sizes > LEAST_EVIDENCE * prior_var]
-        return Traces(directions.to(row_cov.dtype), prior_var)
+        fill = 1 - (U * prior_precision).sum().item() / len(U)
+        return Traces(directions.to(row_cov.dtype), prior_var, fill)
 
 
 class Places(NamedTuple):

@@ -44,6 +44,8 @@ class Candidates(NamedTuple):
     """Squared distance from the mean of q(y|view), in its standard deviations, (S, T)."""
     log_var: Tensor
     """Logarithm of the variance of codes that are read there, (S, T)."""
+    log_odds: Tensor
+    """What the ranking says of them, (S, T); NaN for those that were not compared with the cue."""
 
     def chosen(self, order: Tensor) -> "Candidates":
         """The candidates with the numbers `order` (S', T) of each cue."""
@@ -155,6 +157,7 @@ class ItemSearch:
             search.merit(flat),
             search.distance(flat),
             self.log_var(search.variance(flat)),
+            torch.full_like(flat[:, 0], math.nan),
         )
         return Candidates(address_codes, posterior, *(part.reshape(shape) for part in numbers))
 
@@ -213,29 +216,38 @@ class Choice(NamedTuple):
         return Choice(places, Gaussian(mean, log_var), lead)
 
 
-def choose(
+def compared(
     candidates: Candidates,
     cues: Tensor,
-    ranking: Ranking | None,
+    ranking: Ranking,
     decode: Callable[[Tensor], Tensor],
-) -> Choice:
-    """The candidate that fits each cue best: by its image, or without a ranking by merit.
+) -> Candidates:
+    """The candidates with the log-odds of all of them; only the new ones are decoded.
 
     Args:
         candidates: what was found, different items.
         cues: (T, channels, H, W).
-        ranking: what compares images; None to choose by address alone.
-        decode: the images (S, T, channels, H, W) that are read at address codes (S, T, Y).
+        ranking: what compares images.
+        decode: the images (N, channels, H, W) that are read at address codes (N, Y).
 
     """
-    scores = candidates.merit
-    if ranking is not None:
-        images = decode(candidates.address_codes)
-        odds = ranking(features(candidates.distance, candidates.log_var, cues, images))
-        scores = odds.masked_fill(candidates.merit.isneginf(), -math.inf)
+    is_item = ~candidates.merit.isneginf()
+    is_new = is_item & candidates.log_odds.isnan()
+    if not is_new.any():
+        return candidates
+    asked = cues.expand(len(is_new), *cues.shape)[is_new]
+    images = decode(candidates.address_codes[is_new])
+    seen = features(candidates.distance[is_new], candidates.log_var[is_new], asked, images)
+    return candidates._replace(log_odds=candidates.log_odds.masked_scatter(is_new, ranking(seen)))
+
+
+def choose(candidates: Candidates, *, by_image: bool) -> Choice:
+    """The candidate that fits each cue best: by the log-odds of `compared`, or by merit."""
+    scores = candidates.log_odds if by_image else candidates.merit
+    scores = scores.masked_fill(candidates.merit.isneginf(), -math.inf)
     best = scores.argmax(0, keepdim=True)
     rivals = scores.scatter(0, best, -math.inf)
-    if ranking is not None:  # one more rival: none of these
+    if by_image:  # one more rival: none of these
         rivals = torch.cat([rivals, torch.zeros_like(rivals[:1])]).logsumexp(0)
     else:
         rivals = rivals.amax(0)

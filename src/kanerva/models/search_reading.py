@@ -3,6 +3,7 @@
 Shapes: S starts, T cues, K rows, C code size, Y address code size; leading dimensions are free.
 """
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState
+from kanerva.memory.compare import FILL_TOLERANCE
 from kanerva.models.address_search import AddressSearch
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
@@ -40,7 +42,7 @@ SPREAD = 0.5
 
 
 class _Found(NamedTuple):
-    """What a search found. The last four are the first of `Signs`."""
+    """What a search found. Those after the objectives are signs of it; see `Signs`."""
 
     address_codes: Tensor
     """After each reading, (readings, ..., T, Y)."""
@@ -50,6 +52,7 @@ class _Found(NamedTuple):
     log_var: Tensor
     first_log_var: Tensor
     lead: Tensor
+    fill: Tensor
 
     def repeated(self, length: int) -> "_Found":
         """With the last reading repeated up to so many readings."""
@@ -96,7 +99,7 @@ class SearchReader:
         posterior = self.access.addressing.posterior(embeddings, memory)
         found = self._search_each(cues, posterior, memory, options)
         codes = self._codes(found.address_codes, memory)
-        steps = list(self.decode(codes).unbind(0))
+        steps = self._decode_readings(codes)
         if options.on_reading is not None:
             for number, step in enumerate(steps, start=1):
                 options.on_reading(number, step)
@@ -160,6 +163,8 @@ class SearchReader:
         search = items.search(Gaussian(mean, log_var))
         state, readings = search.start(choice.address_codes), []
         for _ in range(options.num_readings or MAX_READINGS):
+            if options.num_readings is not None:  # as many as asked for, converged or not
+                state = state._replace(has_converged=torch.zeros_like(state.has_converged))
             for _ in range(STEPS_PER_READING):
                 state = search.step(state)
             readings.append(state.places)
@@ -174,6 +179,7 @@ class SearchReader:
             items.log_var(ended.variance),
             items.log_var(first),
             choice.lead,
+            first.new_full(first.shape, items.traces.fill),
         )
 
     def widening_search(
@@ -189,10 +195,13 @@ class SearchReader:
 
     def item_search(self, keys: FourierKeys, row_cov: Tensor, code_size: int) -> ItemSearch:
         """The search for items in a memory with the covariance U (K, K)."""
-        prior = self.access.memory.initial_state(torch.Size()).cov
-        prior_cov = prior.mean(-3) if prior.ndim > 2 else prior
-        traces = Traces.of(row_cov, prior_cov)
+        traces = self._traces(row_cov)
         return ItemSearch(keys, traces, code_size=code_size, noise_var=self.noise_var)
+
+    def _traces(self, row_cov: Tensor) -> Traces:
+        """What was written in a memory with the covariance U (K, K) that began with the prior."""
+        prior = self.access.memory.initial_state(torch.Size()).cov
+        return Traces.of(row_cov, prior.mean(-3) if prior.ndim > 2 else prior)
 
     def spread_by_damage(self, posterior: Gaussian) -> Gaussian:
         """q(y|x) as wide as damage makes it."""
@@ -226,6 +235,8 @@ class SearchReader:
         ended, objective = starts, state.objective
         address_codes, objectives = [], []
         for _ in range(options.num_readings or MAX_READINGS):
+            if options.num_readings is not None:
+                state = state._replace(has_converged=torch.zeros_like(state.has_converged))
             for _ in range(STEPS_PER_READING):
                 state = search.step(state)
             ended = state.address_codes.unflatten(0, starts.shape[:2])
@@ -241,11 +252,22 @@ class SearchReader:
             (search.variance(address_codes[-1]) + self.noise_var).log(),
             (search.variance(posterior.mean) + self.noise_var).log(),
             _lead(ended, objective, address_codes[-1]),
+            objective.new_full(objective.shape[1:], self._traces(row_cov).fill),
         )
 
     def _codes(self, address_codes: Tensor, memory: MemoryState) -> Tensor:
         address = self.access.addressing.address_for(address_codes)
         return self.access.memory.read(memory, address).mean
+
+    def _decode_readings(self, codes: Tensor) -> list[Tensor]:
+        """The images of codes (readings, ..., T, C); those of cues that did not move are kept."""
+        steps = [self.decode(codes[0])]
+        for before, after in itertools.pairwise(codes):
+            has_moved = (after != before).any(-1)
+            images = steps[-1].clone()
+            images[has_moved] = self.decode(after[has_moved])
+            steps.append(images)
+        return steps
 
     def decode(self, codes: Tensor) -> Tensor:
         """Images (..., channels, H, W) of codes (..., C)."""
@@ -263,16 +285,15 @@ class SearchReader:
         width = self.access.addressing.key_width or 1.0
         again = self.access.addressing.posterior(self.coder.encode(images), memory).mean
         added, missing = ink_shares(cues, images)
-        fill = self.access.memory.fill(memory)
-        fill = torch.ones((), device=codes.device) if fill is None else fill
         own = embeddings.chunk(2, -1)[0]
         return Signs(
-            *found[2:],
+            *found[2:-1],
             return_distance=(again - found.address_codes[-1]).norm(dim=-1) / width,
             code_distance=(own - codes).square().mean(-1).clamp_min(1e-6).log(),
             added_ink=added,
             missing_ink=missing,
-            fill=fill.to(codes)[..., None].expand(codes.shape[:-1]),
+            # A memory that is less certain than the prior began with another one.
+            fill=torch.where(found.fill < -FILL_TOLERANCE, 1.0, found.fill),
         )
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kanerva.distributions.gaussian import Gaussian
-from kanerva.models.item_search import Candidates, Choice, ItemSearch, choose
+from kanerva.models.item_search import Candidates, Choice, ItemSearch, choose, compared
 from kanerva.models.ranking import Ranking
 from kanerva.models.views import NUM_VIEWS
 
@@ -24,7 +24,9 @@ SURE = 4.0
 MOST_STARTS = {"own": 1, "next": 3, "views": NUM_VIEWS - 1}
 """How many searches begin at the cue's own address, pass over what was found from there, and begin
 at the addresses of its other views. All others begin around these."""
-MOST_CANDIDATES = {"around": 10}
+WIDEST = "around"
+"""The last stage."""
+MOST_CANDIDATES = {WIDEST: 10}
 """How many items are compared with a cue after a stage, where they are not the usual number."""
 
 
@@ -51,7 +53,7 @@ class WideningSearch:
     Args:
         items: finds items near addresses.
         views_of: q(y|view) of so many views of cues besides the cues themselves.
-        decode: the images (S, T, channels, H, W) that are read at address codes (S, T, Y).
+        decode: the images (..., channels, H, W) that are read at address codes (..., Y).
         ranking: what compares images; None to choose by address alone, and after all stages.
 
     """
@@ -81,16 +83,33 @@ class WideningSearch:
         asked = Asked(cues, Gaussian(*(part[None] for part in view)), None)
         which, choice = torch.arange(len(cues), device=cues.device), None
         for stage, num in stages(num_starts):
-            asked = self.widened(asked, stage, num)
-            assert asked.known is not None
-            found = choose(asked.known, asked.cues, self.ranking, self.decode)
+            asked = self.compared(self.widened(asked, stage, num))
+            found = self.chosen(asked)
             choice = found if choice is None else choice.replaced(which, found)
-            unsure = (found.lead < (math.inf if self.ranking is None else SURE)).nonzero()[:, 0]
+            unsure = self.in_doubt(found)
             if not len(unsure):
                 break
             which, asked = which[unsure], asked.of_cues(unsure)
         assert choice is not None
         return choice
+
+    def chosen(self, asked: Asked) -> Choice:
+        """The best of what is known about each cue, after `compared`."""
+        assert asked.known is not None
+        return choose(asked.known, by_image=self.ranking is not None)
+
+    def in_doubt(self, choice: Choice) -> Tensor:
+        """The numbers of the cues for which the search has to go on."""
+        sure = math.inf if self.ranking is None else SURE
+        return (choice.lead < sure).nonzero()[:, 0]
+
+    def compared(self, asked: Asked) -> Asked:
+        """With the log-odds of all that is known, if there is a ranking."""
+        if self.ranking is None:
+            return asked
+        assert asked.known is not None
+        known = compared(asked.known, asked.cues, self.ranking, self.decode)
+        return asked._replace(known=known)
 
     def widened(self, asked: Asked, stage: str, num: int) -> Asked:
         """What is known after one more stage of so many searches."""
@@ -116,4 +135,4 @@ def stages(num_starts: int) -> list[tuple[str, int]]:
     for stage, most in MOST_STARTS.items():
         parts.append((stage, min(most, left)))
         left -= parts[-1][1]
-    return [(stage, num) for stage, num in (*parts, ("around", left)) if num]
+    return [(stage, num) for stage, num in (*parts, (WIDEST, left)) if num]
