@@ -180,12 +180,14 @@ def fit_ranking(
     """
     assert model.ranking is not None
 
-    def loss_of(logits: Tensor) -> Tensor:
-        logits = logits.masked_fill(~candidates.is_item, -math.inf)
+    def loss_of(of_items: Tensor) -> Tensor:
+        absent = torch.full(candidates.is_item.shape, -math.inf).to(of_items)
+        logits = absent.masked_scatter(candidates.is_item, of_items)
         with_none = torch.cat([logits, torch.zeros_like(logits[:, :1])], -1)
         return functional.cross_entropy(with_none, candidates.answers)
 
-    return _fit(model.ranking, candidates.features.double(), loss_of, num_steps=num_steps)
+    shown = candidates.features[candidates.is_item].double()
+    return _fit(model.ranking, shown, loss_of, num_steps=num_steps)
 
 
 def _fit(

@@ -5,7 +5,6 @@ Shapes: S starts, T cues, K rows, C code size, Y address code size; leading dime
 
 import itertools
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +12,6 @@ from torch import Tensor
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.memory import MemoryState
 from kanerva.memory.compare import FILL_TOLERANCE
-from kanerva.models.address_search import AddressSearch
 from kanerva.models.addressing import AddressTable, LearnedAddressing
 from kanerva.models.coder import Coder
 from kanerva.models.confidence import (
@@ -25,42 +23,21 @@ from kanerva.models.confidence import (
 )
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.fourier_search import Traces
-from kanerva.models.item_search import MAX_LEAD, ItemSearch
+from kanerva.models.item_search import ItemSearch
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.ranking import Ranking
 from kanerva.models.reading import ReadResult, SearchOptions
+from kanerva.models.table_search import (
+    MAX_READINGS,
+    STEPS_PER_READING,
+    Found,
+    search_table,
+)
 from kanerva.models.views import views
 from kanerva.models.widening_search import WideningSearch
 
-MAX_READINGS = 10
-"""Readings after which a search ends, converged or not."""
-STEPS_PER_READING = 2
 EMPTY = 1e-6
 """A memory that is filled less than this holds nothing, and no reading of it is right."""
-SPREAD = 0.5
-"""Distance between the first start and the others, in standard deviations of q(y|cue)."""
-
-
-class _Found(NamedTuple):
-    """What a search found. Those after the objectives are signs of it; see `Signs`."""
-
-    address_codes: Tensor
-    """After each reading, (readings, ..., T, Y)."""
-    objectives: Tensor
-    """(readings, ..., T)."""
-    distance: Tensor
-    log_var: Tensor
-    first_log_var: Tensor
-    lead: Tensor
-    fill: Tensor
-
-    def repeated(self, length: int) -> "_Found":
-        """With the last reading repeated up to so many readings."""
-        more = length - len(self.objectives)
-        address_codes, objectives = (
-            torch.cat([part, *[part[-1:]] * more]) for part in (self.address_codes, self.objectives)
-        )
-        return self._replace(address_codes=address_codes, objectives=objectives)
 
 
 class SearchReader:
@@ -115,7 +92,7 @@ class SearchReader:
 
     def _search_each(
         self, cues: Tensor, posterior: Gaussian, memory: MemoryState, options: SearchOptions
-    ) -> _Found:
+    ) -> Found:
         """Search each memory of a batch by itself: they take different numbers of readings."""
         cov = memory.cov.mean(-3) if memory.per_column else memory.cov
         *batch, num_cues, size = posterior.mean.shape
@@ -134,11 +111,20 @@ class SearchReader:
                 one = self._find_items(self.keys, cue, centre, rows, row_cov, memory, options)
                 found.append(one)
             else:
-                found.append(self._search_table(self.keys, rows, row_cov, centre, options))
+                one = search_table(
+                    self.keys,
+                    row_cov,
+                    centre,
+                    options,
+                    code_size=rows.shape[-1],
+                    noise_var=self.noise_var,
+                    fill=self._traces(row_cov).fill,
+                )
+                found.append(one)
         longest = max(len(one.objectives) for one in found)
         parts = zip(*(one.repeated(longest) for one in found), strict=True)
         address_codes, objectives, *others = parts
-        return _Found(
+        return Found(
             torch.stack(address_codes, 1).reshape(longest, *batch, num_cues, size),
             torch.stack(objectives, 1).reshape(longest, *batch, num_cues),
             *(torch.stack(other).reshape(*batch, num_cues) for other in others),
@@ -153,7 +139,7 @@ class SearchReader:
         row_cov: Tensor,
         memory: MemoryState,
         options: SearchOptions,
-    ) -> _Found:
+    ) -> Found:
         """Find what cues (T, ...) mean in one memory (K, C), (K, K), and go there."""
         items = self.item_search(keys, row_cov, rows.shape[-1])
         num_starts = options.num_starts or keys.num_starts
@@ -172,7 +158,7 @@ class SearchReader:
                 break
         ended = readings[-1]
         first = search.variance(posterior.mean)
-        return _Found(
+        return Found(
             torch.stack([reading.address_codes for reading in readings]),
             torch.stack([reading.objective for reading in readings]),
             (ended.address_codes - mean).norm(dim=-1) / keys.width,
@@ -214,47 +200,6 @@ class SearchReader:
             self.access.addressing.posterior(self.coder.encode(shown), memory)
         )
 
-    def _search_table(
-        self,
-        keys: AddressTable,
-        rows: Tensor,
-        row_cov: Tensor,
-        posterior: Gaussian,
-        options: SearchOptions,
-    ) -> _Found:
-        """Search one memory (K, C), (K, K) for cues (T, Y), from several starts each."""
-        std = (posterior.log_var.exp() + keys.cue_std**2).sqrt()
-        starts = _starts(posterior.mean, std, options.num_starts or keys.num_starts)
-        again = Gaussian(
-            posterior.mean.repeat(len(starts), 1), 2 * std.log().repeat(len(starts), 1)
-        )
-        search = AddressSearch(
-            keys, row_cov, again, code_size=rows.shape[-1], noise_var=self.noise_var
-        )
-        state = search.start(starts.flatten(0, 1))
-        ended, objective = starts, state.objective
-        address_codes, objectives = [], []
-        for _ in range(options.num_readings or MAX_READINGS):
-            if options.num_readings is not None:
-                state = state._replace(has_converged=torch.zeros_like(state.has_converged))
-            for _ in range(STEPS_PER_READING):
-                state = search.step(state)
-            ended = state.address_codes.unflatten(0, starts.shape[:2])
-            objective = state.objective.unflatten(0, starts.shape[:2])
-            address_codes.append(_best(ended, objective))
-            objectives.append(objective.amax(0))
-            if options.num_readings is None and state.has_converged.all():
-                break
-        return _Found(
-            torch.stack(address_codes),
-            torch.stack(objectives),
-            (address_codes[-1] - posterior.mean).norm(dim=-1),
-            (search.variance(address_codes[-1]) + self.noise_var).log(),
-            (search.variance(posterior.mean) + self.noise_var).log(),
-            _lead(ended, objective, address_codes[-1]),
-            objective.new_full(objective.shape[1:], self._traces(row_cov).fill),
-        )
-
     def _codes(self, address_codes: Tensor, memory: MemoryState) -> Tensor:
         address = self.access.addressing.address_for(address_codes)
         return self.access.memory.read(memory, address).mean
@@ -278,7 +223,7 @@ class SearchReader:
         cues: Tensor,
         embeddings: Tensor,
         memory: MemoryState,
-        found: _Found,
+        found: Found,
         codes: Tensor,
         images: Tensor,
     ) -> Signs:
@@ -295,23 +240,3 @@ class SearchReader:
             # A memory that is less certain than the prior began with another one.
             fill=torch.where(found.fill < -FILL_TOLERANCE, 1.0, found.fill),
         )
-
-
-def _starts(mean: Tensor, std: Tensor, num_starts: int) -> Tensor:
-    """Where searches begin, (S, T, Y): at the mean of q(y|cue), and around it."""
-    generator = torch.Generator().manual_seed(0)  # a reading is the same each time
-    directions = torch.randn(num_starts, 1, mean.shape[-1], generator=generator)
-    directions[0] = 0
-    return mean + SPREAD * directions.to(mean) * std
-
-
-def _best(address_codes: Tensor, objective: Tensor) -> Tensor:
-    """The best address codes (T, Y) of those that all starts (S, T, Y) came to."""
-    return torch.take_along_dim(address_codes, objective.argmax(0)[None, :, None], 0)[0]
-
-
-def _lead(address_codes: Tensor, objective: Tensor, best: Tensor) -> Tensor:
-    """By how much the best start is ahead of the others that ended elsewhere, (T,)."""
-    elsewhere = (address_codes - best).norm(dim=-1) > 0.5
-    rivals = objective.masked_fill(~elsewhere, -math.inf).amax(0)
-    return (objective.amax(0) - rivals).clamp(0, MAX_LEAD)
