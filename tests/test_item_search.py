@@ -297,10 +297,11 @@ def test_a_comparison_leaves_out_the_damaged_square():
     cues = images.clone()
     cues[:, :, 4:16, 6:18] = 1
     all_of_it, outside, *_ = compare(cues, images[None])[0].unbind(-1)
-    assert (all_of_it > 0.5).all()
+    torch.testing.assert_close(all_of_it, (cues - images).abs().sum((1, 2, 3)))
+    assert (all_of_it > 50).all()
     torch.testing.assert_close(outside, torch.zeros(3), rtol=0, atol=1e-4)
     none = torch.zeros(1, 3)
-    assert features(none, none, cues, images[None]).shape == (1, 3, 17)
+    assert features(none, none, cues, images[None]).shape == (1, 3, NUM_FEATURES)
 
 
 def small_machine() -> KanervaMachine:

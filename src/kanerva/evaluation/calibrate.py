@@ -1,8 +1,8 @@
 """Fit the last parts of a trained Kanerva Machine with Fourier keys.
 
-`fit_ranking` fits how a reader chooses between items, on images that the model was trained on. The
-other two use images that it was not trained on: `calibrate_confidence` fits the probability that a
-reading is right, and `calibrate_gate` the probability that an image is in the memory.
+All of them use images that it was not trained on. `fit_ranking` fits how a reader chooses between
+items, `calibrate_confidence` the probability that a reading is right, and `calibrate_gate` the
+probability that an image is in the memory.
 """
 
 import math
@@ -18,7 +18,7 @@ from kanerva.data.damage import DAMAGES, Damage, damage
 from kanerva.distributions.gaussian import Gaussian
 from kanerva.models.confidence import Signs
 from kanerva.models.episode_bound import novel_terms, written_misfit, written_terms
-from kanerva.models.fitted_network import NUM_HIDDEN, FittedNetwork
+from kanerva.models.fitted_network import FittedNetwork
 from kanerva.models.fourier_keys import FourierKeys
 from kanerva.models.item_search import NUM_CANDIDATES
 from kanerva.models.kanerva_machine import KanervaMachine
@@ -147,7 +147,8 @@ def collect_candidates(
                 if stage == WIDEST:
                     if search.ranking is None:
                         break
-                    doubt = search.in_doubt(search.chosen(search.compared(asked)))
+                    found = search.chosen(search.compared(asked))
+                    doubt = search.in_doubt(found, "views")
                     if not len(doubt):
                         break
                     asked, own = asked.of_cues(doubt), own[doubt]
@@ -199,8 +200,9 @@ def _fit(
     scale = inputs.reshape(-1, num_inputs).std(0).clamp_min(1e-6)
     inputs = ((inputs - centre) / scale).clamp(-5, 5)
     generator = torch.Generator().manual_seed(0)
-    first = torch.randn(NUM_HIDDEN, num_inputs, generator=generator).double() / 3
-    parameters = [first, torch.zeros(NUM_HIDDEN).double(), torch.zeros(NUM_HIDDEN + 1).double()]
+    num_hidden = len(network.first)
+    first = torch.randn(num_hidden, num_inputs, generator=generator).double() / 3
+    parameters = [first, torch.zeros(num_hidden).double(), torch.zeros(num_hidden + 1).double()]
     for parameter in parameters:
         parameter.requires_grad_()
     adam = torch.optim.Adam(parameters, lr=0.02)

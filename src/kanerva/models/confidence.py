@@ -50,7 +50,7 @@ class Calibration(FittedNetwork):
     """
 
     def __init__(self) -> None:
-        super().__init__(len(Signs._fields))
+        super().__init__(len(Signs._fields), num_hidden=16)
 
     def forward(self, signs: Signs) -> Tensor:
         """The probability that each reading is right, (..., T)."""
@@ -64,14 +64,16 @@ def ink_shares(cues: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
     return 1 - both / images.sum(-1).clamp_min(1), 1 - both / cues.sum(-1).clamp_min(1)
 
 
-def zero_without_ink(confidence: Tensor, cues: Tensor, coder: Coder) -> Tensor:
-    """The confidence, but 0 for a cue with less than one pixel of ink: it asks for nothing.
+def zero_without_ink(confidence: Tensor, cues: Tensor, images: Tensor, coder: Coder) -> Tensor:
+    """The confidence, but 0 for a cue or a reading without ink: it asks for nothing, or is nothing.
 
-    Colours have no ink: a black photograph is an image like others.
+    A cue needs one pixel of ink in all, a reading a pixel that is more likely ink than not. Colours
+    have no ink: a black photograph is an image like others.
     """
     if not isinstance(coder.likelihood, BernoulliPixels):
         return confidence
-    return torch.where(cues.flatten(-3).sum(-1) < 1, 0.0, confidence)
+    is_blank = (cues.flatten(-3).sum(-1) < 1) | (images.flatten(-3).amax(-1) < 0.5)
+    return torch.where(is_blank, 0.0, confidence)
 
 
 def confidence_in(

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-NUM_HIDDEN = 16
-
 
 class FittedNetwork(nn.Module):
     """One hidden layer over a few numbers, which are brought to the same scale first."""
@@ -16,13 +14,13 @@ class FittedNetwork(nn.Module):
     last: Tensor
     is_fitted: Tensor
 
-    def __init__(self, num_inputs: int) -> None:
+    def __init__(self, num_inputs: int, *, num_hidden: int) -> None:
         super().__init__()
         self.register_buffer("centre", torch.zeros(num_inputs))
         self.register_buffer("scale", torch.ones(num_inputs))
-        self.register_buffer("first", torch.zeros(NUM_HIDDEN, num_inputs))
-        self.register_buffer("first_bias", torch.zeros(NUM_HIDDEN))
-        self.register_buffer("last", torch.zeros(NUM_HIDDEN + 1))
+        self.register_buffer("first", torch.zeros(num_hidden, num_inputs))
+        self.register_buffer("first_bias", torch.zeros(num_hidden))
+        self.register_buffer("last", torch.zeros(num_hidden + 1))
         self.register_buffer("is_fitted", torch.zeros(()))
 
     def logits(self, inputs: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ in place of the Gauss-Newton matrix). A step that would lower F is not made, so 
 Shapes: N cues, K rows, C code size, Y address code size.
 """
 
+import copy
 from typing import NamedTuple
 
 import torch
@@ -98,7 +99,6 @@ class FourierSearch:
         posterior: q(y|x) of the cues, over (N, Y).
         code_size: C.
         noise_var: sigma^2.
-        passed: vectors (N, p, K) of what is passed over for each cue; see `without`.
 
     """
 
@@ -110,7 +110,6 @@ class FourierSearch:
         *,
         code_size: int,
         noise_var: float,
-        passed: Tensor | None = None,
     ) -> None:
         self.keys = keys
         self.traces = traces
@@ -118,8 +117,8 @@ class FourierSearch:
         self.precision = (-posterior.log_var).exp()
         self.code_size = code_size
         self.noise_var = noise_var
-        nothing = posterior.mean.new_zeros(len(posterior.mean), 0, len(traces.directions))
-        self.passed = nothing if passed is None else passed
+        # Vectors (n, p, K) of what is passed over. Each is for N / n searches in a row.
+        self.passed = posterior.mean.new_zeros(len(posterior.mean), 0, len(traces.directions))
         self._curvature, self._axes = keys.curvature()
 
     def without(self, address_codes: Tensor) -> "FourierSearch":
@@ -135,25 +134,16 @@ class FourierSearch:
         var = at.variance.clamp_min(torch.finfo(spread.dtype).tiny)[:, None]
         size = (self.traces.prior_var - var).clamp_min(0).sqrt() / var
         size = torch.where(var < FOUND * self.traces.prior_var, size, 0)
-        return FourierSearch(
-            self.keys,
-            self.traces,
-            Gaussian(self.centre, -self.precision.log()),
-            code_size=self.code_size,
-            noise_var=self.noise_var,
-            passed=torch.cat([self.passed, (size * spread)[:, None]], dim=1),
-        )
+        search = copy.copy(self)
+        search.passed = torch.cat([self.passed, (size * spread)[:, None]], dim=1)
+        return search
 
     def repeated(self, num: int) -> "FourierSearch":
-        """The same search for each of (num N) cues: all of them, again and again."""
-        return FourierSearch(
-            self.keys,
-            self.traces,
-            Gaussian(self.centre.repeat(num, 1), -self.precision.log().repeat(num, 1)),
-            code_size=self.code_size,
-            noise_var=self.noise_var,
-            passed=self.passed.repeat(num, 1, 1),
-        )
+        """So many searches for each cue, (N num): all those of the first cue come first."""
+        search = copy.copy(self)
+        search.centre = self.centre.repeat_interleave(num, 0)
+        search.precision = self.precision.repeat_interleave(num, 0)
+        return search
 
     def run(self, address_codes: Tensor, num_steps: int) -> Tensor:
         """Where searches from address codes (N, Y) are after at most so many steps, (N, Y)."""
@@ -212,7 +202,7 @@ class FourierSearch:
     def _look(self, address_codes: Tensor) -> Places:
         weights = self.keys(address_codes)
         products = weights @ self.traces.directions
-        passed = torch.einsum("npk,nk->np", self.passed, weights)
+        passed = self._of_each_cue(weights, self.passed.mT)
         var = self.traces.prior_var * (1 - products.square().sum(-1)).clamp_min(0)
         var = var + passed.square().sum(-1)
         objective = -0.5 * self.distance(address_codes)
@@ -222,7 +212,11 @@ class FourierSearch:
     def _spread(self, at: Places) -> Tensor:
         """U w, (N, K)."""
         spread = at.weights - at.products @ self.traces.directions.mT
-        return self.traces.prior_var * spread + torch.einsum("np,npk->nk", at.passed, self.passed)
+        return self.traces.prior_var * spread + self._of_each_cue(at.passed, self.passed)
+
+    def _of_each_cue(self, rows: Tensor, matrices: Tensor) -> Tensor:
+        """Products of rows (N, a) with the matrices (n, a, b) of their cues, (N, b)."""
+        return (rows.unflatten(0, (len(matrices), -1)) @ matrices).flatten(0, 1)
 
     def _change(self, at: Places) -> Tensor:
         """The step of each cue, (N, Y)."""

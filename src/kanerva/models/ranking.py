@@ -18,25 +18,29 @@ SIDE = 12
 """Side of the square that a comparison leaves out."""
 LEAST_INK = 10.0
 """Differences are relative to an image's ink, and to this much where it has less."""
-NUM_FEATURES = 17
+UNIT = 30.0
+"""The unit of differences that are not relative to ink, in pixels: about what a block changes."""
+NUM_COUNTS = 9
+"""How many numbers `compare` returns."""
+NUM_FEATURES = 4 + 4 * NUM_COUNTS
 
 
 class Ranking(FittedNetwork):
     """How likely each candidate is the item that a cue means, up to a constant of the cue.
 
-    It is fitted on images that the model was trained on (`kanerva.evaluation.calibrate`).
+    It is fitted on images that the model was not trained on (`kanerva.evaluation.calibrate`).
     """
 
     def __init__(self) -> None:
-        super().__init__(NUM_FEATURES)
+        super().__init__(NUM_FEATURES, num_hidden=32)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Log-odds (S, ..., T) of candidates with features (S, ..., T, 17)."""
+        """Log-odds (S, ..., T) of candidates with features (S, ..., T, 40)."""
         return self.logits(features)
 
 
 def features(distance: Tensor, log_var: Tensor, cues: Tensor, images: Tensor) -> Tensor:
-    """What is known about each candidate, (S, ..., T, 17).
+    """What is known about each candidate, (S, ..., T, 40).
 
     Args:
         distance: squared distances of their addresses from the cue's, in standard deviations of
@@ -46,23 +50,29 @@ def features(distance: Tensor, log_var: Tensor, cues: Tensor, images: Tensor) ->
         images: what was decoded for each candidate, (S, ..., T, channels, H, W).
 
     Returns:
-        The first two, by how many pixels a candidate has to be moved to match its cue best, and
-        `compare` for candidates as they are and as they were moved.
+        The first two, by how many pixels a candidate has to be moved to match its cue best, the
+        logarithm of how much more ink it has, and `compare` for candidates as they are and as they
+        were moved. Each count is there twice. Relative to the candidate's ink it says how alike two
+        images are. In pixels it is the same measure for all candidates of a cue, which tells them
+        apart.
 
     """
     moved, shift = moved_towards(images, cues)
-    parts = [torch.stack([distance, log_var, shift], -1), compare(cues, images)]
-    return torch.cat([*parts, compare(cues, moved)], -1)
+    ink = _sum(images).clamp_min(LEAST_INK)
+    more_ink = (ink / _sum(cues).clamp_min(LEAST_INK)).log()
+    counts = torch.cat([compare(cues, images), compare(cues, moved)], -1)
+    parts = [torch.stack([distance, log_var, shift, more_ink], -1)]
+    return torch.cat([*parts, counts / ink[..., None], counts / UNIT], -1)
 
 
 def compare(cues: Tensor, images: Tensor) -> Tensor:
-    """Differences between cues (..., T, channels, H, W) and candidates (S, ..., T, ...).
+    """How many pixels of cues (..., T, channels, H, W) differ from candidates (S, ..., T, ...).
 
     Returns:
-        (S, ..., T, 7), relative to the ink of the candidate: all differences, those outside the
-        square and outside the half with the most; then ink of the cue more than one pixel away from
-        any ink of the candidate, ink of the candidate that far from the cue's, and both again
-        outside the square with the most.
+        (S, ..., T, 9): all differences, those outside the square and outside the half with the
+        most; ink of the cue that the candidate does not have, and the other way round; then both
+        again if more than one pixel away from any ink of the other, and these two outside the
+        square with the most.
 
     """
     shape = images.shape[:-3]
@@ -70,18 +80,20 @@ def compare(cues: Tensor, images: Tensor) -> Tensor:
     cues = cues.expand_as(images).flatten(end_dim=-4)
     images = images.flatten(end_dim=-4)
     difference = (cues - images).abs()
-    added, missing = cues * (1 - _thickened(images)), images * away_from_cues
+    added, missing = (cues - images).clamp_min(0), (images - cues).clamp_min(0)
+    added_away, missing_away = cues * (1 - _thickened(images)), images * away_from_cues
     parts = [
         _sum(difference),
         _outside_square(difference),
         _sum(difference) - _largest_half(difference),
         _sum(added),
         _sum(missing),
-        _outside_square(missing),
-        _outside_square(added),
+        _sum(added_away),
+        _sum(missing_away),
+        _outside_square(added_away),
+        _outside_square(missing_away),
     ]
-    ink = _sum(images).clamp_min(LEAST_INK)
-    return (torch.stack(parts, -1) / ink[..., None]).unflatten(0, shape)
+    return torch.stack(parts, -1).unflatten(0, shape)
 
 
 def _sum(pixels: Tensor) -> Tensor:

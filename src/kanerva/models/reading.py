@@ -125,7 +125,7 @@ def read_repeatedly(
         if on_reading is not None:
             on_reading(number, steps[-1])
     confidence = confidence_in(coder, access, cues, codes, steps[-1], state)
-    confidence = zero_without_ink(confidence, cues, coder)
+    confidence = zero_without_ink(confidence, cues, steps[-1], coder)
     return ReadResult(steps[-1], weights, codes, confidence, steps)
 
 

@@ -85,7 +85,7 @@ class SearchReader:
             confidence = self.calibration(signs)
         else:
             confidence = confidence_in(self.coder, self.access, cues, codes[-1], steps[-1], memory)
-        confidence = zero_without_ink(confidence, cues, self.coder)
+        confidence = zero_without_ink(confidence, cues, steps[-1], self.coder)
         confidence = torch.where(signs.fill < EMPTY, 0.0, confidence)
         weights = self.access.addressing.address_for(found.address_codes[-1])
         return ReadResult(steps[-1], weights, codes[-1], confidence, steps, found.objectives, signs)

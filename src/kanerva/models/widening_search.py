@@ -19,14 +19,15 @@ from kanerva.models.item_search import Candidates, Choice, ItemSearch, choose, c
 from kanerva.models.ranking import Ranking
 from kanerva.models.views import NUM_VIEWS
 
-SURE = 4.0
-"""Log-odds of an item from which on the search ends."""
+SURE = {"own": 5.0, "next": 4.0, "views": 4.0}
+"""Log-odds of an item from which on the search ends after each stage. To look once more is cheap
+early on."""
 MOST_STARTS = {"own": 1, "next": 3, "views": NUM_VIEWS - 1}
 """How many searches begin at the cue's own address, pass over what was found from there, and begin
 at the addresses of its other views. All others begin around these."""
 WIDEST = "around"
 """The last stage."""
-MOST_CANDIDATES = {WIDEST: 10}
+MOST_CANDIDATES = {WIDEST: 12}
 """How many items are compared with a cue after a stage, where they are not the usual number."""
 
 
@@ -86,7 +87,7 @@ class WideningSearch:
             asked = self.compared(self.widened(asked, stage, num))
             found = self.chosen(asked)
             choice = found if choice is None else choice.replaced(which, found)
-            unsure = self.in_doubt(found)
+            unsure = self.in_doubt(found, stage)
             if not len(unsure):
                 break
             which, asked = which[unsure], asked.of_cues(unsure)
@@ -98,9 +99,9 @@ class WideningSearch:
         assert asked.known is not None
         return choose(asked.known, by_image=self.ranking is not None)
 
-    def in_doubt(self, choice: Choice) -> Tensor:
-        """The numbers of the cues for which the search has to go on."""
-        sure = math.inf if self.ranking is None else SURE
+    def in_doubt(self, choice: Choice, stage: str) -> Tensor:
+        """The numbers of the cues for which the search has to go on after a stage."""
+        sure = math.inf if self.ranking is None else SURE.get(stage, -math.inf)
         return (choice.lead < sure).nonzero()[:, 0]
 
     def compared(self, asked: Asked) -> Asked:
