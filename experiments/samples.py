@@ -1,6 +1,6 @@
 """Do samples look like what was written? A classifier of characters counts (fig. prior-samples).
 
-    python experiments/samples.py OUT [--data-folder data]
+    python experiments/samples.py OUT.json [--machine MODEL --vae MODEL] [--data-folder data]
 
 A small convolutional network learns all characters from the training drawers. Then episodes of 32
 test images from 2, 4 or 12 classes are written, and images are generated. After 0, 2, 4, 6 and 8
@@ -28,11 +28,13 @@ CLASSES = (2, 4, 12)
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--data-folder", type=Path, default=Path("data"))
+    parser.add_argument("out", type=Path, help="the results file")
+    parser.add_argument("--data-folder", type=Path)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--num", type=int, default=32, help="samples after each episode")
+    parser.add_argument("--machine", default="omniglot", help="a name or a checkpoint")
+    parser.add_argument("--vae", default="omniglot-vae", help="a name or a checkpoint")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train, test = (
@@ -44,8 +46,8 @@ def main() -> None:
     classifier = learn(train, options.epochs, device)
     accuracy = correct(classifier, test)
     print(f"classifier: {accuracy:.3f} of the test drawers' images", flush=True)
-    machine = load("omniglot", device=device)
-    vae = load("omniglot-vae", kind=VAE, device=device)
+    machine = load(options.machine, device=device)
+    vae = load(options.vae, kind=VAE, device=device)
     classes: dict[int, dict[str, dict[str, list[float]]]] = {}
     results = {
         "what": "Share of samples that a classifier puts into the classes that were written",
@@ -61,7 +63,7 @@ def main() -> None:
         shares = count(machine, vae, classifier, test, num_classes, options.episodes, options.num)
         classes[num_classes] = shares
         print(num_classes, json.dumps(shares), flush=True)
-    (options.out / "samples.json").write_text(json.dumps(results, indent=1))
+    options.out.write_text(json.dumps(results, indent=1))
 
 
 def network(num_classes: int) -> nn.Sequential:
