@@ -47,10 +47,11 @@ def main() -> None:
     parser.add_argument("--name", default="fewshot", help="of the results file")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--data-folder", type=Path)
+    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     dataset = load_dataset("omniglot-gmn", options.split, data_folder=options.data_folder)
-    model, card = load_with_card(options.model)
-    vae, vae_card = load_with_card(options.vae)
+    model, card = load_with_card(options.model, device=options.device)
+    vae, vae_card = load_with_card(options.vae, device=options.device)
     path = options.out / f"{options.name}.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     results["what"] = "Predicting the next drawing: a memory against a VAE of the same size"

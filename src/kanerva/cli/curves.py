@@ -117,7 +117,12 @@ def measure_prequential(model: Model, images: Dataset, options: Prequential) -> 
         rows = {}
         for name, one in models.items():
             nats = importance_nats(
-                one, part, items=points, num_samples=options.samples, seed=options.seed
+                one,
+                part,
+                items=points,
+                num_samples=options.samples,
+                seed=options.seed,
+                batch_size=16 if one.device.type == "cpu" else 128,
             )
             bound = items[name].total[chosen][:, points]
             rows[name] = {
