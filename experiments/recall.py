@@ -65,20 +65,21 @@ def _damages(model: KanervaMachine, images: Dataset, options: argparse.Namespace
 
 
 def _readings(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
-    num = max(4, options.episodes // 10)
-    return {kind: _row(model, images, kind, num, readings=20) for kind in options.kinds}
+    return {
+        kind: _row(model, images, kind, options.episodes, readings=20) for kind in options.kinds
+    }
 
 
 def _lengths(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
     return {
-        str(length): _row(model, images, "block12", max(4, options.episodes // 5), length=length)
+        str(length): _row(model, images, "block12", options.episodes, length=length)
         for length in options.lengths
     }
 
 
 def _fonts(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
     fonts = load_dataset("unseen-fonts", "test")
-    return {"block12": _row(model, fonts, "block12", max(4, options.episodes // 5))}
+    return {"block12": _row(model, fonts, "block12", options.episodes)}
 
 
 def _row(
