@@ -153,6 +153,19 @@ def compiled(config: Config, folder: Path) -> object:
     return step.objective is not objective
 
 
+def searches_convolutions(config: Config, folder: Path) -> object:
+    """Whether cuDNN may search while a step is made, and afterwards."""
+    step, seen = training(config), []
+
+    def look(*arguments: object) -> object:
+        seen.append(torch.backends.cudnn.benchmark)
+        return objective(*arguments)
+
+    step.objective = look
+    step.run(1)
+    return seen, torch.backends.cudnn.benchmark
+
+
 def run_folder(config: Config, folder: Path) -> Path:
     return folder / str(config.training.eval_every) / str(config.training.checkpoint_every)
 
@@ -268,6 +281,7 @@ CHECKS = {
     "training.precision": Check(to("bfloat16"), after_two_steps),
     "training.compile": Check(to(True), compiled),
     "training.compile_from": Check(to(1), compiled, {"training.compile": True}),
+    "training.search_convolutions": Check(lambda now: not now, searches_convolutions),
 }
 
 

@@ -96,6 +96,15 @@ def test_step_ratio_runs():
     assert [len(each) for each in times.values()] == [2, 2]
 
 
+def test_step_time_runs():
+    """The experiment that measures one step, at a small size."""
+    path = Path(__file__).parent.parent / "experiments" / "step_time.py"
+    config = parse_plan(CONTENTS).runs[0].config
+    times = runpy.run_path(str(path))["measure"](config, device=CPU, steps=2, rounds=3)
+    assert len(times) == 3
+    assert min(times) > 0
+
+
 @pytest.mark.parametrize("kind", ["the plan itself", "a folder", "something else"])
 def test_results_do_not_replace_other_files(tmp_path, kind):
     """And this is noticed before anything is trained."""

@@ -77,6 +77,7 @@ def omniglot_fewshot() -> Config:
             eval_every=2_000,
             eval_episodes=96,
             checkpoint_every=1_000,
+            search_convolutions=True,
         ),
     )
 

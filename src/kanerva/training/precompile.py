@@ -55,6 +55,7 @@ def compiled_shapes(plan: Plan) -> dict[Config, RunId]:
                 run.config.training,
                 **{"lr": 1.0, "steps": 1, "seed": 0, "warmup": 0, "kl_warmup": 0, "decay": 1.0},
                 **{"eval_every": 1, "eval_episodes": 1, "checkpoint_every": 1},
+                search_convolutions=False,
             )
             shapes.setdefault(replace(run.config, training=same), run.id)
     return shapes

@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import torch
@@ -130,7 +130,7 @@ class TrainingStep:
         self.model.train()
         self.model.coder.use_half(self.half)
         goal, begin = self.num_made + num_steps, self.num_made
-        with self._on_stream():
+        with self._search_convolutions(), self._on_stream():
             while self.num_made < goal:
                 self.compile_if_due()
                 switch = self.config.compile_from
@@ -156,6 +156,19 @@ class TrainingStep:
                 self._step()
             made += 1
         return made
+
+    @contextlib.contextmanager
+    def _search_convolutions(self) -> Iterator[None]:
+        """Let cuDNN choose its algorithms by timing, or not, as this training does.
+
+        The first steps choose, and a captured graph keeps what they chose.
+        """
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = self.config.search_convolutions
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.benchmark = before
 
     def _on_stream(self) -> contextlib.AbstractContextManager[object]:
         if self.stream is None:
