@@ -57,7 +57,7 @@ def omniglot_fewshot() -> Config:
     is for a GPU: each step has 640 images.
     """
     return Config(
-        model=FewShotConfig(num_filters=48, num_wide=60, empty_share=0.6),
+        model=FewShotConfig(num_filters=48, num_wide=60),
         data=DataConfig(
             name="omniglot-gmn",
             episode_length=20,
@@ -85,17 +85,17 @@ def omniglot_fewshot() -> Config:
 def omniglot_fewshot2() -> Config:
     """The few-shot model with two characters in an episode, 10 drawings of each."""
     config = omniglot_fewshot()
-    return replace(config, data=replace(config.data, episode_classes=2))
+    assert isinstance(config.model, FewShotConfig)
+    model = replace(config.model, empty_share=0.6)
+    return replace(config, model=model, data=replace(config.data, episode_classes=2))
 
 
 def omniglot_fewshot_mixed() -> Config:
     """The few-shot model with the paper's episodes: 32 drawings of any characters."""
     config = omniglot_fewshot()
-    assert isinstance(config.model, FewShotConfig)
-    model = replace(config.model, empty_share=0.2)  # other characters tell as little as none
     data = replace(config.data, episode_classes=None, episode_length=32)
     training = replace(config.training, batch=20)
-    return replace(config, model=model, data=data, training=training)
+    return replace(config, data=data, training=training)
 
 
 def as_ladder_vae(config: Config) -> Config:
