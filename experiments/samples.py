@@ -18,12 +18,16 @@ import torch
 from torch import Tensor, nn
 
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
+from kanerva.evaluation.classifier import classify, train_classifier
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.vae import VAE
 
 READINGS = (0, 2, 4, 6, 8)
 CLASSES = (2, 4, 12)
+BATCH = 256
+INK = 20
+"""Grey values above this are ink, as everywhere."""
 
 
 def main() -> None:
@@ -43,7 +47,14 @@ def main() -> None:
         )
         for split in ("train", "test")
     )
-    classifier = learn(train, options.epochs, device)
+    classifier = train_classifier(
+        (train.images > INK).float(),
+        train.labels,
+        len(train.class_names),
+        steps=options.epochs * (len(train) // BATCH),
+        batch=BATCH,
+        widths=(64, 128, 256),
+    )
     accuracy = correct(classifier, test)
     print(f"classifier: {accuracy:.3f} of the test drawers' images", flush=True)
     machine = load(options.machine, device=device)
@@ -66,62 +77,10 @@ def main() -> None:
     options.out.write_text(json.dumps(results, indent=1))
 
 
-def network(num_classes: int) -> nn.Sequential:
-    """Three convolutions and a linear layer, for images of 28 x 28."""
-    layers: list[nn.Module] = []
-    channels = 1
-    for width in (64, 128, 256):
-        layers += [
-            nn.Conv2d(channels, width, 3, padding=1, bias=False),
-            nn.BatchNorm2d(width),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-        ]
-        channels = width
-    layers += [nn.Flatten(), nn.Dropout(0.3), nn.Linear(256 * 9, num_classes)]
-    return nn.Sequential(*layers)
-
-
-def learn(train: Dataset, num_epochs: int, device: torch.device) -> nn.Sequential:
-    """Train on shifted, turned and stretched images: cross-entropy, Adam with a falling rate."""
-    torch.manual_seed(0)
-    model = network(len(train.class_names)).to(device)
-    batch, size = 256, len(train)
-    steps = num_epochs * (size // batch)
-    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
-    for _ in range(steps):
-        index = torch.randint(size, (batch,), device=device)
-        images = (train.images[index] > 20).float()
-        loss = nn.functional.cross_entropy(model(moved(images)), train.labels[index])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-    return model.eval()
-
-
-def moved(images: Tensor) -> Tensor:
-    """Move each image by a small random affine map of its own."""
-    num = len(images)
-    angle = 0.25 * torch.randn(num, device=images.device)
-    stretch = torch.exp(0.1 * torch.randn(2, num, device=images.device))
-    shift = 0.1 * torch.randn(2, num, device=images.device)
-    cos, sin = angle.cos(), angle.sin()
-    rows = [
-        torch.stack([cos * stretch[0], -sin * stretch[1], shift[0]], -1),
-        torch.stack([sin * stretch[0], cos * stretch[1], shift[1]], -1),
-    ]
-    grid = nn.functional.affine_grid(torch.stack(rows, 1), list(images.shape), align_corners=False)
-    return nn.functional.grid_sample(images, grid, align_corners=False)
-
-
 @torch.no_grad()
 def correct(classifier: nn.Module, test: Dataset) -> float:
     """Share of images whose class is found."""
-    found = torch.cat(
-        [classifier((part > 20).float()).argmax(-1) for part in test.images.split(500)]
-    )
+    found = classify(classifier, (test.images > INK).float())
     return (found == test.labels).float().mean().item()
 
 

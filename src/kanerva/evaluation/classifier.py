@@ -5,7 +5,14 @@ from torch import Tensor, nn
 
 
 def train_classifier(
-    images: Tensor, labels: Tensor, num_classes: int, *, steps: int = 3_000, seed: int = 0
+    images: Tensor,
+    labels: Tensor,
+    num_classes: int,
+    *,
+    steps: int = 3_000,
+    batch: int = 128,
+    widths: tuple[int, int, int] = (32, 64, 128),
+    seed: int = 0,
 ) -> nn.Module:
     """Learn characters from drawings that are moved, turned and stretched a little.
 
@@ -13,7 +20,9 @@ def train_classifier(
         images: binary images (N, 1, 28, 28).
         labels: class numbers (N,), from 0.
         num_classes: how many classes there are.
-        steps: batches of 128 drawings.
+        steps: how many batches to learn from.
+        batch: drawings in a batch.
+        widths: filters of the three convolutions.
         seed: seed of the weights and of the batches.
 
     Returns:
@@ -22,11 +31,11 @@ def train_classifier(
     """
     with torch.random.fork_rng([] if images.device.type == "cpu" else None):
         torch.manual_seed(seed)
-        model = _network(num_classes).to(images.device)
+        model = _network(num_classes, widths).to(images.device)
         optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, weight_decay=1e-5)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(steps, 1))
         for _ in range(steps):
-            index = torch.randint(len(images), (128,), device=images.device)
+            index = torch.randint(len(images), (batch,), device=images.device)
             with torch.autocast(images.device.type, torch.bfloat16):
                 scores = model(_moved(images[index]))
             loss = nn.functional.cross_entropy(scores.float(), labels[index])
@@ -43,10 +52,10 @@ def classify(classifier: nn.Module, images: Tensor) -> Tensor:
     return torch.cat([classifier(part).argmax(-1) for part in images.split(500)])
 
 
-def _network(num_classes: int) -> nn.Sequential:
+def _network(num_classes: int, widths: tuple[int, int, int]) -> nn.Sequential:
     layers: list[nn.Module] = []
     channels = 1
-    for width in (32, 64, 128):
+    for width in widths:
         layers += [
             nn.Conv2d(channels, width, 3, padding=1, bias=False),
             nn.BatchNorm2d(width),
@@ -54,7 +63,7 @@ def _network(num_classes: int) -> nn.Sequential:
             nn.MaxPool2d(2),
         ]
         channels = width
-    layers += [nn.Flatten(), nn.Dropout(0.3), nn.Linear(128 * 9, num_classes)]
+    layers += [nn.Flatten(), nn.Dropout(0.3), nn.Linear(9 * channels, num_classes)]
     model = nn.Sequential(*layers)
     return model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
