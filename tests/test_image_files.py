@@ -12,6 +12,7 @@ from PIL import Image
 
 from kanerva import KanervaError
 from kanerva.data.image_files import is_image, open_image, to_array
+from kanerva.data.user_images import read_images
 
 
 def drawn() -> np.ndarray:
@@ -169,3 +170,12 @@ def test_too_many_pixels():
         open_image(header, "bomb.png")
     header = encoded(Image.new("1", (9_900, 9_900)), "PNG")  # Pillow would warn
     assert open_image(header, "large.png").size == (9_900, 9_900)
+
+
+@pytest.mark.parametrize("factor", [1000, -1])
+def test_integers_without_a_white_are_refused(tmp_path, factor):
+    """Nobody knows what is white above 65,535, and cutting them off there would bleach them."""
+    values = drawn().astype(np.int32) * factor
+    (tmp_path / "odd.tif").write_bytes(encoded(Image.fromarray(values), "TIFF"))
+    with pytest.raises(KanervaError, match=r"odd\.tif: .*white is 255 or 65,535"):
+        read_images([tmp_path / "odd.tif"])

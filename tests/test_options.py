@@ -7,7 +7,7 @@ where `CHECKS` says that its effect must be seen. An option without an entry fai
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -157,9 +157,9 @@ def searches_convolutions(config: Config, folder: Path) -> object:
     """Whether cuDNN may search while a step is made, and afterwards."""
     step, seen = training(config), []
 
-    def look(*arguments: object) -> object:
+    def look(*arguments: Any, **named: Any) -> Any:
         seen.append(torch.backends.cudnn.benchmark)
-        return objective(*arguments)
+        return objective(*arguments, **named)
 
     step.objective = look
     step.run(1)

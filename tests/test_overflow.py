@@ -12,6 +12,7 @@ from kanerva import (
     Evidence,
     KanervaError,
     MemoryState,
+    PrecisionWarning,
     condition,
     energy,
     infer_weights,
@@ -64,7 +65,7 @@ CALLS = {
     "posterior": lambda: Evidence.of(
         numbers(T, K, scale=1e-10), numbers(T, C, scale=1e300)
     ).posterior(memory(cov=1e150)),
-    "infer_weights": lambda: infer_weights(memory(mean=1e150), numbers(T, C, scale=1e160)),
+    "infer_weights": lambda: infer_weights(memory(mean=1e155), numbers(T, C)),
     "sample_memory": lambda: sample_memory(memory(cov=1e300), noise=numbers(K, C, scale=1e200)),
 }
 
@@ -104,3 +105,21 @@ def test_ordinary_numbers_are_as_before():
     assert energy(memory(), numbers(T, K), numbers(T, C)).isfinite().all()
     gradient = torch.func.grad(lambda w: energy(memory(), w, numbers(T, C)).sum())(numbers(T, K))
     assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize(("rows", "size"), [(6, 3), (3, 6)])
+@pytest.mark.parametrize("noise_var", [1e-6, 1e-12, 1e-16, 1e-100])
+def test_weights_are_exact_however_small_the_noise(rows, size, noise_var):
+    """With fewer columns than rows, R R' has eigenvalues of zero."""
+    state = MemoryState(numbers(rows, size), torch.eye(rows, dtype=WIDE))
+    codes = numbers(5, size)
+    exact = codes @ torch.linalg.pinv(state.mean)  # the limit, which is 1e-6 away at most
+    found = infer_weights(state, codes, noise_var=noise_var)
+    assert (found - exact).abs().max() <= (10 * noise_var + 1e-13) * exact.abs().max()
+
+
+def test_weights_that_are_rounding_errors_are_announced():
+    flat = numbers(5, 2) @ numbers(2, 5)  # rank 2
+    state = MemoryState(flat, torch.eye(5, dtype=WIDE))
+    with pytest.warns(PrecisionWarning, match=r"the weights .* \|R\|\^2 / noise"):
+        infer_weights(state, numbers(3, 5), noise_var=1e-14)

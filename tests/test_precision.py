@@ -4,6 +4,7 @@ import mpmath
 import pytest
 import torch
 
+import kanerva
 from cases import DEVICES, random_case, relative_error
 from kanerva import (
     Evidence,
@@ -15,6 +16,8 @@ from kanerva import (
     recall,
     sample_memory,
 )
+from kanerva.models.memory_model import MemoryModel
+from kanerva.models.model import Model
 
 F64 = torch.float64
 every_device = pytest.mark.parametrize("device", DEVICES)
@@ -198,3 +201,27 @@ def test_log_evidence_with_little_noise(num_items, noise_var):
         log_det = C * mpmath.log(mpmath.det(cov)) + num_items * C * mpmath.log(2 * mpmath.pi)
         truth = float(-(misfit + log_det) / 2)
     assert log_evidence(prior, W, Z, noise_var=noise_var).item() == pytest.approx(truth, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["omniglot", "handwriting", "fewshot", "omniglot-vae"])
+def test_models_keep_their_precision_inside_autocast(name):
+    """Addresses need more than the three digits of bfloat16."""
+    model = kanerva.load(name, kind=Model)
+    images = (torch.rand(5, 1, 28, 28, generator=torch.Generator().manual_seed(0)) < 0.15).float()
+
+    def use() -> list[torch.Tensor]:
+        seeded = torch.Generator().manual_seed(0)
+        found = [model.elbo(images[None], generator=seeded).total]
+        found.append(model.log_importance_weights(images[None], num_samples=2, generator=seeded))
+        if isinstance(model, MemoryModel):
+            memory = model.write(images)
+            found += [memory.mean, model.read(images, memory).images]
+            found += [model.generate(memory, 2, generator=seeded)]
+            found += [model.interpolate(images[0], images[1], memory)]
+        return found
+
+    outside = use()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = use()
+    for one, other in zip(outside, inside, strict=True):
+        assert torch.equal(one, other)

@@ -131,6 +131,9 @@ def test_mistakes(here, call, capsys):
         "memory merge m/a m/missing --out m/c": "'missing'",
         "memory export m/a --out a.bin": ".safetensors",
         "memory reed m/a": "Did you mean",
+        "memory info .": "Write NAME",
+        "memory info /": "Write /NAME",
+        "memory merge m/a m/a --out .": "Write NAME",
     }
     for words, part in lines.items():
         assert part in mistake(words, capsys), words

@@ -341,3 +341,62 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(KanervaError, match="folder"):
         kanerva.open(Path(tmp_path / "file" / "below")).create("a", plan=small_plan())
+
+
+@pytest.mark.parametrize("argument", ["ids", "labels", "payloads"])
+def test_facts_have_an_order(store, argument):
+    """A set would pair them with the items as it likes."""
+    for facts in ({"x", "y"}, frozenset("xy"), {"x": 1, "y": 2}, "xy"):
+        with refused(store, argument, "in order"):
+            store.write("a", vectors(2, seed=5), **{argument: facts})
+
+
+def test_a_damaged_memory_can_be_deleted(store):
+    file = store.path / "a.memory"
+    store.close()
+    file.write_bytes(file.read_bytes()[:5000])
+    with pytest.raises(KanervaError):
+        kanerva.open(store.path).info("a", verify=True)
+    again = kanerva.open(store.path)
+    again.delete("a")
+    assert again.names() == []
+    assert not list(store.path.glob("a.memory*"))
+
+
+def test_a_store_stays_in_its_folder(store, tmp_path, monkeypatch):
+    """Also if the process goes to another one."""
+    monkeypatch.chdir(tmp_path)
+    relative = kanerva.open("memories")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert relative.names() == ["a"]
+    assert relative.info("a").num_items == 10
+    relative.create("b", plan=small_plan())
+    assert sorted(store.names()) == ["a", "b"]
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_damaged_index_is_noticed(store):
+    """One byte of an index can bring an item twice and leave out another."""
+    right = store.attribute("a", vectors(1))[0]
+    store.close()
+    file = store.path / "a.memory"
+    whole = file.read_bytes()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'items_of_block'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    num_noticed = 0
+    for place in range(page * size - 45, page * size):
+        file.write_bytes(whole[:place] + bytes([(whole[place] + 3) % 256]) + whole[place + 1 :])
+        damaged = kanerva.open(store.path)
+        try:
+            found = damaged.attribute("a", vectors(1))[0]
+        except KanervaError:
+            num_noticed += 1
+        else:
+            assert found.ids == right.ids
+            assert torch.equal(found.contributions, right.contributions)
+        damaged.close()
+    assert num_noticed > 5

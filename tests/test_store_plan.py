@@ -134,3 +134,19 @@ def test_wrong_numbers_in_a_plan(wrong):
     name = "num_items" if wrong.get("num_blocks") == 2**26 else next(iter(wrong))
     with pytest.raises(KanervaError, match=f"^{name}: expected"):
         replace(small_plan(), **wrong)
+
+
+@pytest.mark.parametrize("value_size", [0, 4])
+def test_what_was_written_often_is_known(tmp_path, value_size):
+    """Its reading is longer than that of an item that was written once."""
+    keys, strangers = vectors(50, size=384), vectors(200, size=384, seed=9)
+    near = strangers + 0.2 * keys[:1]  # a little like the item that was written often
+    for times in (1, 2, 4, 8, 30):
+        store = kanerva.open(tmp_path / str(times))
+        store.create("a", plan=plan_vectors(100, 384, value_size=value_size))
+        often = torch.cat([keys, *[keys[:1]] * (times - 1)])
+        values = often[:, :value_size] if value_size else None
+        store.write("a", often, values=values)
+        assert store.read("a", keys).confidence.min() > 0.9, times
+        assert store.read("a", strangers).confidence.mean() < 0.05
+        assert store.read("a", near).confidence.mean() < 0.1

@@ -6,8 +6,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
+import kanerva
 from cases import K, T, random_case, random_var
 from kanerva import KanervaError
+from kanerva.sparse import SparseMemory
 from transform_cases import (
     COVARIANCES,
     FUNCTIONS,
@@ -169,3 +171,20 @@ def test_older_ways_to_map_and_to_differentiate_forwards(name, kind):
     for tangent, part in zip(tangents, expected, strict=True):
         total = part.sum((-2, -1))
         assert_same(torch.zeros_like(total) if tangent is None else tangent, total)
+
+
+@pytest.mark.parametrize("name", ["omniglot", "fewshot"])
+def test_models_refuse_vmap(name):
+    """They look at numbers; leading dimensions are batches anyway."""
+    model = kanerva.load(name)
+    with pytest.raises(KanervaError, match=r"outside torch\.func\.vmap.*leading dimensions"):
+        torch.func.vmap(lambda images: model.write(images).mean)(torch.zeros(2, 3, 1, 28, 28))
+
+
+def test_sparse_memories_refuse_vmap():
+    memory = SparseMemory(torch.eye(64), radius=8)
+    bits = torch.zeros(3, 4, 64, dtype=torch.bool)
+    with pytest.raises(KanervaError, match=r"outside torch\.func\.vmap"):
+        vmap(lambda cues: memory.read(cues).bits)(bits)
+    with pytest.raises(KanervaError, match=r"outside torch\.func\.vmap"):
+        vmap(memory.write)(bits)

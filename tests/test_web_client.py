@@ -11,6 +11,7 @@ import torch
 
 import kanerva
 from kanerva import KanervaError
+from kanerva.store import PartlyWrittenError
 from kanerva.web.background import serving
 from web_cases import drawings
 
@@ -162,3 +163,52 @@ def test_mistakes_have_a_fix(client: kanerva.Client, action, message: str):
     with pytest.raises(KanervaError, match=message) as error:
         action(client)
     assert error.value.fix
+
+
+def test_a_server_that_answers_other_json():
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        do_POST = do_DELETE = do_GET  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        client = kanerva.Client(f"http://127.0.0.1:{server.server_port}")
+        images = drawings(2)
+        for call in (
+            client.names,
+            lambda: client.write("a", images),
+            lambda: client.read("a", images),
+            lambda: client.forget("a", ["x"]),
+            lambda: client.merge("a", ["b"]),
+            lambda: client.info("a"),
+            lambda: client.images("a"),
+            lambda: client.generate("a", 2),
+            lambda: client.interpolate("a", images[0], images[1]),
+        ):
+            with pytest.raises(KanervaError, match="answers something else"):
+                call()
+        server.shutdown()
+
+
+def test_what_was_written_before_an_error_is_told(client: kanerva.Client):
+    client.create("partly", stored=False)
+    ids = [f"i{number}" for number in range(70)]
+    with pytest.raises(PartlyWrittenError, match="64 items were written") as caught:
+        client.write("partly", drawings(70), ids=[*ids[:69], "i0"])
+    assert caught.value.written.ids == ids[:64]
+    assert client.info("partly").num_items == 64
+
+
+@pytest.mark.parametrize("facts", ["abc", {"a", "b", "c"}])
+def test_ids_are_a_list(client: kanerva.Client, facts):
+    client.create(f"list {type(facts).__name__}".replace(" ", "-"), stored=False)
+    for argument in ("ids", "labels"):
+        with pytest.raises(KanervaError, match="in order"):
+            client.write(f"list-{type(facts).__name__}", drawings(3), **{argument: facts})

@@ -91,3 +91,14 @@ def test_paths_that_are_no_checkpoint(tmp_path):
             find_checkpoint(name)
     with pytest.raises(KanervaError, match="device"):
         find_checkpoint("/dev/null")
+
+
+@pytest.mark.parametrize("name", ["handwriting", "fewshot"])
+def test_a_folder_of_that_name_does_not_hide_a_shipped_model(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "drawing.png").touch()
+    assert find_checkpoint(name).parent == SHIPPED_FOLDER
+    run = tmp_path / name / "checkpoint-000001.safetensors"
+    run.touch()
+    assert find_checkpoint(name).samefile(run)  # one's own run comes first

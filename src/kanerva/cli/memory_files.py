@@ -20,12 +20,14 @@ def located(memory: Path, *, timeout: float = 5.0) -> tuple[MemoryStore, str]:
     """The store and the name of a memory that is written as FOLDER/NAME."""
     import kanerva
 
-    if memory.is_dir() and not memory.with_name(f"{memory.name}.memory").exists():
+    if not memory.name or (
+        memory.is_dir() and not memory.with_name(f"{memory.name}.memory").exists()
+    ):
         raise KanervaError(
             "memory",
             expected="FOLDER/NAME, a folder of memories and the name of one",
             got=f"'{memory}', a folder",
-            fix=f"Write {memory}/NAME.",
+            fix=f"Write {memory / 'NAME'}.",
         )
     return kanerva.open(memory.parent, timeout=timeout), memory.name.removesuffix(".memory")
 

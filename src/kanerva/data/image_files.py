@@ -18,6 +18,8 @@ _BEGINNING = re.compile(
     rb"|P[1-6]\s+(?:#[^\n]*\s+)*\d+\s",  # PPM, PGM and PBM
     re.DOTALL,
 )
+MAX_INTEGER = 65535
+"""White, in images of 16 bits."""
 MAX_PIXELS = 100_000_000
 """The most pixels of one image. Pillow's own limit only warns at about this size."""
 _PILLOW_LIMIT = threading.Lock()
@@ -54,6 +56,10 @@ def open_image(data: bytes, where: str) -> Image.Image:
         image.load()
         if image.mode == "F" and not np.isfinite(np.asarray(image)).any():
             raise _bad(where, "no pixel that is a number")
+        if image.mode == "I":
+            low, high = np.asarray(image).min(), np.asarray(image).max()
+            if low < 0 or high > MAX_INTEGER:
+                raise _bad(where, f"pixels from {low} to {high}, where white is 255 or 65,535")
         upright(image.crop((0, 0, 1, 1)), grey=True)  # can its kind of pixels be converted?
     except KanervaError:
         raise
@@ -89,7 +95,7 @@ def upright(image: Image.Image, *, grey: bool) -> Image.Image:
     except Exception:  # Pillow raises nearly anything on damaged metadata; the pixels are whole
         image = image.copy()
     if image.mode.startswith("I"):  # integers, which Pillow would cut off at 255
-        values = np.asarray(image).clip(0, 65535)  # up to 65535, or in 32 bits up to 255
+        values = np.asarray(image).clip(0, MAX_INTEGER)  # or in 32 bits up to 255
         is_small = image.mode == "I" and values.max() <= 255
         image = Image.fromarray((values if is_small else values // 257).astype(np.uint8))
     if image.mode == "F":  # floating point, up to 1 or up to 255

@@ -106,6 +106,14 @@ def absolute(path: Path) -> Path:
         return path
 
 
+def from_root(path: Path) -> Path:
+    """The path from the root, with links as they are."""
+    try:
+        return Path(os.path.abspath(path))
+    except OSError:  # no present folder
+        return path
+
+
 def read_file(path: Path) -> bytes:
     """All bytes of a file. Pipes, devices and files of absurd size are errors."""
     found = what_is_at(path)

@@ -41,6 +41,7 @@ from kanerva.linalg.values import (
     any_true,
     is_capturing_graph,
     is_differentiating,
+    is_in_vmap,
     is_transforming,
     numbers,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "eigenvectors",
     "is_capturing_graph",
     "is_differentiating",
+    "is_in_vmap",
     "is_positive_definite",
     "is_transforming",
     "log_det",

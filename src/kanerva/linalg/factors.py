@@ -135,12 +135,19 @@ class _Solve(torch.autograd.Function):
         )
 
 
-def solve(matrix: Tensor, rhs: Tensor, *, name: str) -> Tensor:
-    """A^-1 rhs for a positive definite A, differentiated through A itself and not its factor."""
+def solve(
+    matrix: Tensor, rhs: Tensor, *, name: str, check: Callable[[Tensor], None] | None = None
+) -> Tensor:
+    """A^-1 rhs for a positive definite A, differentiated through A itself and not its factor.
+
+    `check` is shown the factor, outside transforms of `torch.func`.
+    """
     if is_transforming():
         factor = cholesky(matrix, name=name)
         return solve_upper(factor, solve_lower(factor, rhs))
     factor = cholesky(matrix.detach(), name=name)
+    if check is not None:
+        check(factor)
     return _Solve.apply(matrix, factor, rhs)  # pyright: ignore[reportReturnType]
 
 

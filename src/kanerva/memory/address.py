@@ -7,10 +7,13 @@ mean.
 Shapes: T items, K rows, C code size; leading dimensions are free and broadcast.
 """
 
+import functools
+
 from torch import Tensor
 
 from kanerva import linalg
 from kanerva.memory.episode import check_weights
+from kanerva.memory.precision import check_factor
 from kanerva.memory.state import MemoryState, check_memory
 from kanerva.memory.tensor_checks import (
     broadcast_batches,
@@ -31,9 +34,11 @@ from kanerva.memory.value_checks import (
 def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tensor = 1.0) -> Tensor:
     """Find the weights that explain given codes best: those with the lowest `energy`.
 
-    w = (R R' + sigma^2 I)^-1 R z, the mean of p(w | z, R) for w ~ N(0, I). The system is positive
-    definite for every memory. The Kanerva Machine of the paper learns its weights instead
-    (eq:cosine); this is the rule of its successor, the Dynamic Kanerva Machine.
+    w = (R R' + sigma^2 I)^-1 R z = R (R' R + sigma^2 I)^-1 z, the mean of p(w | z, R) for
+    w ~ N(0, I). The system is positive definite for every memory, and the smaller of the two is
+    solved: with C < K the first has K - C eigenvalues of sigma^2 alone, however small that is. The
+    Kanerva Machine of the paper learns its weights instead (eq:cosine); this is the rule of its
+    successor, the Dynamic Kanerva Machine.
 
     Args:
         memory: the memory that is asked.
@@ -45,7 +50,8 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
         The weights W, (..., T, K).
 
     Raises:
-        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite.
+        KanervaError: shapes, dtypes or devices do not fit, or a number is not finite. Where
+            rounding leaves less than two digits of the weights, a `PrecisionWarning` says so.
 
     Example:
         >>> import torch
@@ -63,15 +69,20 @@ def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tens
     check_gradients(memory=memory._tensors, codes=[codes])
     check_finite("codes", codes)
     noise = checked_noise_var(noise_var, like=codes)
-    R = memory._mean
-    system = linalg.add_diagonal(R @ R.mT, noise.expand(memory.num_rows))
+    R, Z = memory._mean, linalg.to_float64(codes)
+    is_tall = memory.num_rows > memory.code_size
+    product, size = (R.mT @ R, memory.code_size) if is_tall else (R @ R.mT, memory.num_rows)
+    system = linalg.add_diagonal(product, noise.expand(size))
     check_no_overflow(
         "memory",
         system,
         expected="a mean R whose product R R' is finite",
         fix="Divide the codes by a number before writing them, so that |R| stays below 1e150.",
     )
-    solution = linalg.solve(system, R @ linalg.to_float64(codes).mT, name="R R' + noise")
+    check = functools.partial(check_factor, what="the weights", ratio="|R|^2 / noise")
+    sides = Z.mT if is_tall else R @ Z.mT
+    solution = linalg.solve(system, sides, name="R R' + noise", check=check)
+    solution = R @ solution if is_tall else solution
     check_result(solution, of="codes, memory")
     return solution.mT.to(memory.dtype)
 

@@ -36,25 +36,30 @@ def may_be_lost(weights: Tensor, row_cov: RowCovariance, noise_var: Tensor) -> b
     return squares * largest > MAX_SCALE * lowest
 
 
-def check_precision(left: Tensor, scale: Tensor, *, what: str) -> None:
+def check_precision(
+    left: Tensor, scale: Tensor, *, what: str, ratio: str = "|w|^2 / noise"
+) -> None:
     """Warn where `left` is the difference of numbers up to `scale` that have used up its digits."""
     if linalg.is_capturing_graph(left) or not linalg.any_true(MAX_SCALE * left < scale):
         return
     warnings.warn(
-        f"{what} may be nothing but rounding errors: |w|^2 / noise is above {MAX_SCALE:g}, and "
-        "float64 has 16 digits. Raise noise_var or scale the weights down.",
+        f"{what} may be nothing but rounding errors: {ratio} is above {MAX_SCALE:g}, and "
+        "float64 has 16 digits. Raise noise_var or scale the weights (or the memory) down.",
         PrecisionWarning,
         stacklevel=3,
     )
 
 
-def check_factor(factor: Tensor, scale: Tensor | None = None, *, what: str) -> None:
+def check_factor(
+    factor: Tensor, scale: Tensor | None = None, *, what: str, ratio: str = "|w|^2 / noise"
+) -> None:
     """The same for the squares on the diagonal of a Cholesky factor (..., n, n), with n > 0.
 
     `scale` (...) is that of the factorised matrix, and otherwise its largest such square.
     """
     smallest, largest = factor.detach().diagonal(dim1=-2, dim2=-1).aminmax(dim=-1)
-    check_precision(smallest.square(), largest.square() if scale is None else scale, what=what)
+    scale = largest.square() if scale is None else scale
+    check_precision(smallest.square(), scale, what=what, ratio=ratio)
 
 
 def largest_var(weights: Tensor, row_cov: RowCovariance) -> Tensor:

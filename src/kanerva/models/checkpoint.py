@@ -148,10 +148,10 @@ def find_checkpoint(name: str | Path) -> Path:
             fix=f"Name {' or '.join(SHIPPED)}, a checkpoint-*.safetensors, or the folder of a run.",
         )
     path = check_path("checkpoint", name, what="a checkpoint file or a run folder")
-    if str(name) in SHIPPED and not os.path.exists(path):
+    checkpoints = sorted(path.glob("checkpoint-*.safetensors")) if os.path.isdir(path) else []
+    if str(name) in SHIPPED and not os.path.isfile(path) and not checkpoints:
         return SHIPPED_FOLDER / f"{name}.safetensors"
     if os.path.isdir(path):
-        checkpoints = sorted(path.glob("checkpoint-*.safetensors"))
         if not checkpoints:
             raise KanervaError(
                 "checkpoint",

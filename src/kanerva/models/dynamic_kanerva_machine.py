@@ -16,6 +16,7 @@ from kanerva.models.config import DynamicConfig
 from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.memory_model import MemoryModel
+from kanerva.models.own_precision import inference
 
 
 class Retrieval(NamedTuple):
@@ -43,7 +44,7 @@ class DynamicKanervaMachine(MemoryModel[MemoryState]):
         addressing = LeastSquaresAddressing(num_rows=config.num_rows, noise_var=config.noise_var)
         super().__init__(config, coder=coder, access=MemoryAccess(memory, addressing, None))
 
-    @torch.no_grad()
+    @inference
     def retrieve(self, cues: Tensor, memory: MemoryState, *, num_readings: int = 10) -> Retrieval:
         """Read again and again without ever raising E(x, w) = -ln p(x | w R) + |w|^2 / 2.
 

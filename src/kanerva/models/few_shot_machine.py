@@ -37,6 +37,7 @@ from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.model import Noise, OnReading
 from kanerva.models.nets import mlp
+from kanerva.models.own_precision import inference, own_precision
 
 
 class FewShotMachine(MemoryModel[MemoryState]):
@@ -143,7 +144,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         log_likelihood = self.coder.likelihood.log_prob(parameters, images)
         return ItemBounds(-log_likelihood, kl_address, kl_code)
 
-    @torch.no_grad()
+    @inference
     def reconstruct(self, images: Tensor, noise: Noise) -> Tensor:
         """Means of p(x|z) with z from q(z|x, y, M): each image after those before it.
 
@@ -170,6 +171,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         kl_address = gaussian.kl(shift, posterior.log_var, prior.log_var.exp())
         return drawn.parameters.reshape(images.shape), kl_address, drawn.kl.reshape(B_T)
 
+    @own_precision()
     def log_importance_weights(
         self,
         episodes: Tensor,
@@ -244,9 +246,7 @@ class FewShotMachine(MemoryModel[MemoryState]):
         given = torch.cat([mean, log_var[..., None]], dim=-1)
         return gaussian.from_parameters(self.address_prior(given))
 
-    # -- new images ------------------------------------------------------------------------------
-
-    @torch.no_grad()
+    @inference
     def generate(
         self,
         memory: MemoryState,

@@ -1,6 +1,5 @@
 """The Kanerva Machine: the model of the paper, put together from its parts."""
 
-import torch
 from torch import Tensor
 
 from kanerva.distributions import gaussian
@@ -14,6 +13,7 @@ from kanerva.models.memories.bayesian import BayesianMemory
 from kanerva.models.memory_access import MemoryAccess, make_code_net
 from kanerva.models.memory_model import MemoryModel
 from kanerva.models.novel import NovelCodes
+from kanerva.models.own_precision import inference
 from kanerva.models.ranking import Ranking
 from kanerva.models.search_reading import SearchReader
 
@@ -92,7 +92,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
             ranking=self.ranking,
         )
 
-    @torch.no_grad()
+    @inference
     def evidence(self, images: Tensor) -> Evidence:
         """What images say about the memory, as statistics that can be added and subtracted.
 
@@ -109,7 +109,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
         weights, codes, code_var = self.address_images(images)
         return Evidence.of(weights, codes, noise_var=self.config.noise_var, code_var=code_var)
 
-    @torch.no_grad()
+    @inference
     def address_images(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Where `write` puts images and what it writes there: means of q(y|x) and q(z|x).
 

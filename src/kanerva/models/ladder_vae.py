@@ -18,6 +18,7 @@ from kanerva.models.input_checks import (
 from kanerva.models.ladder import Drawn, Levels
 from kanerva.models.ladder_coder import Known, LadderCoder
 from kanerva.models.model import Model, Noise, OnReading
+from kanerva.models.own_precision import inference, own_precision
 
 
 class LadderVAE(Model):
@@ -88,7 +89,7 @@ class LadderVAE(Model):
         kl = drawn.kl.reshape(images.shape[:-3])
         return ItemBounds(-log_likelihood, torch.zeros_like(kl), kl)
 
-    @torch.no_grad()
+    @inference
     def reconstruct(self, images: Tensor, noise: Noise) -> Tensor:
         """Means of p(x|z) with z from q(z|x).
 
@@ -109,6 +110,7 @@ class LadderVAE(Model):
         known = self._known(images.shape[:-3].numel())
         return self.coder.draw(known, self.coder.levels(images), noise.code.flatten(0, -2))
 
+    @own_precision()
     def log_importance_weights(
         self,
         episodes: Tensor,
@@ -144,7 +146,7 @@ class LadderVAE(Model):
             rows.append(self.coder.likelihood.log_prob(parameters, images) + log_weight)
         return torch.stack(rows)
 
-    @torch.no_grad()
+    @inference
     def generate(
         self,
         num_images: int,

@@ -25,6 +25,7 @@ from kanerva.models.input_checks import (
 from kanerva.models.memories.base import Memory
 from kanerva.models.memory_access import MemoryAccess
 from kanerva.models.model import Model, Noise, OnReading
+from kanerva.models.own_precision import inference, own_precision
 from kanerva.models.reading import (
     NUM_READINGS,
     Reader,
@@ -77,8 +78,6 @@ class MemoryModel(Model, Generic[State]):
         """How items find their place in the memory."""
         return self.access.addressing
 
-    # -- what users call -------------------------------------------------------------------------
-
     def prior_memory(self) -> State:
         """The memory before anything was written.
 
@@ -88,7 +87,7 @@ class MemoryModel(Model, Generic[State]):
         """
         return self.memory_module.initial_state(torch.Size())
 
-    @torch.no_grad()
+    @inference
     def write(
         self,
         images: Tensor,
@@ -132,7 +131,7 @@ class MemoryModel(Model, Generic[State]):
         self.access.warn_if_full(state)
         return state
 
-    @torch.no_grad()
+    @inference
     def read(
         self,
         cues: Tensor,
@@ -192,7 +191,7 @@ class MemoryModel(Model, Generic[State]):
         """What reads by searching; None for a memory that cannot be searched."""
         return None
 
-    @torch.no_grad()
+    @inference
     def generate(
         self,
         memory: State,
@@ -241,7 +240,7 @@ class MemoryModel(Model, Generic[State]):
             on_reading=on_reading,
         ).images
 
-    @torch.no_grad()
+    @inference
     def interpolate(self, start: Tensor, end: Tensor, memory: State, *, steps: int = 10) -> Tensor:
         """Read the memory along the straight line between the weights of two images (section 4.3).
 
@@ -271,6 +270,7 @@ class MemoryModel(Model, Generic[State]):
             self.coder, self.access, self.config, images, noise, cues, training=self.training
         )
 
+    @own_precision()
     def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:
@@ -285,13 +285,13 @@ class MemoryModel(Model, Generic[State]):
             return torch.randn(shape, device=images.device, generator=generator)
 
         check_noise_inputs(self.coder, images, generator)
-        memory, addressing = self.memory_module, self.addressing
         items, C = images.shape[:-3], self.config.code_size
         noisy = images.shape[-3:] if self.config.noisy_input == "image" else (2 * C,)
+        memory = self.memory_module
         return Noise(
             code=randn(*items, C),
             written_code=randn(*items, C),
-            address=randn(2, *items, addressing.address_code_size),
+            address=randn(2, *items, self.addressing.address_code_size),
             embedding=randn(2, *items, *noisy) if self.training else None,
             memory=memory.draw_noise(items[:-1], device=images.device, generator=generator),
         )

@@ -11,6 +11,7 @@ from kanerva.memory.tensor_checks import check_generator
 from kanerva.models.bound import Bound
 from kanerva.models.coder import Coder
 from kanerva.models.config import AnyModelConfig
+from kanerva.models.own_precision import own_precision
 
 OnReading = Callable[[int, Tensor], None]
 """Called after each reading with its number and its images."""
@@ -66,6 +67,7 @@ class Model(nn.Module, ABC):
         """Where the parameters are."""
         return next(self.parameters()).device
 
+    @own_precision()
     def elbo(self, episodes: Tensor, *, generator: torch.Generator | None = None) -> Bound:
         """The negative variational bound (eq:vlb) of episodes, in nats per item.
 

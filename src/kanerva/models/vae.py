@@ -15,6 +15,7 @@ from kanerva.models.input_checks import (
     refuse_cues,
 )
 from kanerva.models.model import Model, Noise, OnReading
+from kanerva.models.own_precision import inference, own_precision
 
 
 class VAE(Model):
@@ -46,7 +47,7 @@ class VAE(Model):
         """The sizes and options of this model."""
         return self._config
 
-    @torch.no_grad()
+    @inference
     def generate(
         self,
         num_images: int,
@@ -96,6 +97,7 @@ class VAE(Model):
         shape = (*images.shape[:-3], self.config.code_size)
         return Noise(torch.randn(shape, device=images.device, generator=generator))
 
+    @own_precision()
     def log_importance_weights(
         self, episodes: Tensor, *, num_samples: int, generator: torch.Generator | None = None
     ) -> Tensor:

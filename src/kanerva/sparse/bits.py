@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from kanerva import linalg
 from kanerva.errors import KanervaError
 
 
@@ -16,6 +17,13 @@ def check_bits(
             expected="a tensor of bits",
             got=type(value).__name__,
             fix=f"Pass torch.as_tensor({argument}).",
+        )
+    if linalg.is_in_vmap(value):
+        raise KanervaError(
+            argument,
+            expected="bits outside torch.func.vmap: the memory looks at them",
+            got="bits inside it",
+            fix="Pass all of them at once: leading dimensions are batches.",
         )
     if value.is_nested:
         raise KanervaError(

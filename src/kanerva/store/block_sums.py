@@ -7,6 +7,7 @@ constant size. The version of a block changes with its sums; from it another pro
 load again. What is found is counted: the table `blocks` says how much there must be.
 """
 
+import itertools
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,9 +168,11 @@ class BlockSums:
     def rows(self, connection: sqlite3.Connection, where: str, *values: object) -> Rows:
         """Rows of the ledger, in the order in which they were written."""
         found = connection.execute(
-            f"SELECT {COLUMNS}, checksum FROM items WHERE {where} ORDER BY number", values
+            f"SELECT {COLUMNS}, checksum, number FROM items WHERE {where} ORDER BY number", values
         ).fetchall()
-        rows = self.format.read(found)
+        if any(second[-1] <= first[-1] for first, second in itertools.pairwise(found)):
+            raise damaged(self.path, "an index that brings an item twice")
+        rows = self.format.read([row[:-1] for row in found])
         if rows is None:
             raise damaged(self.path, "an item that does not match its checksum")
         return rows

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from kanerva.errors import KanervaError
 from kanerva.memory.episode import checked_episode
@@ -23,6 +24,8 @@ from kanerva.store.item_coder import Answer, Block, EncodedItems, ItemCoder, Ite
 
 IMAGE_GRID = Grid(weight_exponent=-26, weight_bits=36, code_exponent=-26, code_bits=40)
 """Weights up to 512 and codes up to 8,192, in steps of 1.5e-8."""
+BATCH = 16
+"""Images that are encoded together. One alone takes three times as long as its share of more."""
 
 
 class ImageCoder(ItemCoder):
@@ -61,12 +64,22 @@ class ImageCoder(ItemCoder):
 
     def encode(self, items: Items, values: Items | None, *, first: int = 0) -> EncodedItems:
         images = self._checked(items, values)
+        num_images = len(images)
+        # Kernels of another batch size round in another way, so all have the same one: an image
+        # that is presented again, among others or alone, must give the same code.
+        images = pad(images, (0,) * 7 + (-num_images % BATCH,))
+        pairs = [self._encode_batch(batch) for batch in images.split(BATCH)]
+        weights, codes = (
+            torch.cat(parts)[:num_images].cpu().numpy() for parts in zip(*pairs, strict=True)
+        )
+        return EncodedItems(np.zeros(num_images, np.int64), weights, codes)
+
+    def _encode_batch(self, images: Tensor) -> tuple[Tensor, Tensor]:
         weights, codes, code_var = self.model.address_images(images)
         episode = checked_episode(weights, codes, self.noise_var, code_var).to_float64()
         # An item with more noise counts less: the same as smaller weights and a smaller code.
         share = (self.noise_var / episode.noise_var).sqrt()[:, None]
-        parts = ((share * part).cpu().numpy() for part in (episode.weights, episode.codes))
-        return EncodedItems(np.zeros(len(images), np.int64), *parts)
+        return share * episode.weights, share * episode.codes
 
     def read(
         self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from kanerva.checks import check_bool, check_integer, check_number
-from kanerva.data.paths import absolute
 from kanerva.data.progress import progress_bar
 from kanerva.errors import KanervaError
 from kanerva.models.kanerva_machine import KanervaMachine
@@ -72,7 +71,7 @@ class MemoryStore(StoreFolder):
     """
 
     def __reduce__(self):
-        return _opened_again, (absolute(self.path), self._model, self.timeout)
+        return _opened_again, (self.path, self._model, self.timeout)
 
     def write(
         self,

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from kanerva.checks import check_path
+from kanerva.data.paths import absolute
 from kanerva.errors import KanervaError
 
 ENDING = ".memory"
@@ -28,6 +30,18 @@ def checked_name(name: object) -> str:
             "store.export(name, path).",
         )
     return name
+
+
+def file_of(name: object, folder: Path) -> Path:
+    """The file of a memory in a folder, by its name, or of another one, by its path."""
+    if isinstance(name, Path) or (isinstance(name, str) and "/" in name):
+        path = check_path("name", name, what="a memory")
+    else:
+        path = folder / checked_name(name)
+    if not path.name:
+        raise no_name(path)
+    path = path if path.name.endswith(ENDING) else path.with_name(f"{path.name}{ENDING}")
+    return absolute(path)  # one connection for each file, whatever it is called
 
 
 def names_in(folder: Path) -> list[str]:

@@ -84,6 +84,9 @@ class Presence(NamedTuple):
         scale = np.sqrt(self.variance) * np.sqrt(self.reading)
         qrr = ((readings / scale[:, None]) ** 2).sum(1)
         qxr = np.sqrt(plan.size) * (unit_length(cues) * readings).sum(1) / scale
+        # What was written often has one code in many terms, so its reading is longer than expected.
+        longer = np.maximum(qrr / plan.size, 1.0)
+        qrr, qxr = qrr / longer, qxr / np.sqrt(longer)
 
         def log_density(rho: Floats) -> Floats:
             """Of two normal numbers for each entry; only the direction of a cue counts."""

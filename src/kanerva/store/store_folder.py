@@ -1,5 +1,6 @@
 """The folder of a store: its files, how they are opened, and how memories are created."""
 
+import contextlib
 import threading
 import time as clock
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Self
 import torch
 
 from kanerva.checks import check_bool, check_integer, check_number, check_one_of, check_path
-from kanerva.data.paths import FILE, FOLDER, NOTHING, absolute, fix_for, what_is_at
+from kanerva.data.paths import FILE, FOLDER, NOTHING, fix_for, from_root, what_is_at
 from kanerva.errors import KanervaError
 from kanerva.memory import MemoryState
 from kanerva.models.kanerva_machine import KanervaMachine
@@ -19,11 +20,12 @@ from kanerva.store.database_files import files_of, taken
 from kanerva.store.deleting import distance_to_rebuilt
 from kanerva.store.memory_config import DTYPES, check_half_life, checked_time
 from kanerva.store.merging import check_alike, open_sources
-from kanerva.store.names import ENDING, checked_name, names_in, no_name
+from kanerva.store.names import ENDING, checked_name, file_of, names_in
 from kanerva.store.plan import VectorPlan
 from kanerva.store.records import MemoryInfo
 from kanerva.store.snapshot import write_snapshot
 from kanerva.store.stored_memory import StoredMemory, make_memory
+from kanerva.tensor_file import DamagedFileError
 
 
 class StoreFolder:
@@ -44,7 +46,8 @@ class StoreFolder:
         model: KanervaMachine | str | None = None,
         timeout: float = 5.0,
     ) -> None:
-        self.path = check_path("path", path, what="a folder")
+        # The same folder also after the process has moved to another one.
+        self.path = from_root(check_path("path", path, what="a folder"))
         check_number("timeout", timeout, at_least=0, at_most=1e6, fix="Pass seconds.")
         found = what_is_at(self.path)
         if found not in (FOLDER, NOTHING):
@@ -143,7 +146,7 @@ class StoreFolder:
         make_memory(path, replace(found[0].config, ledger=ledger))
 
     def delete(self, name: str) -> None:
-        """Delete a whole memory with its ledger.
+        """Delete a whole memory with its ledger, also one whose file is damaged.
 
         Args:
             name: the memory. Other processes must not have it open.
@@ -153,12 +156,13 @@ class StoreFolder:
 
         """
         with self._lock:
-            memory = self._memory(name)
-            with memory.database.writing():
+            path = file_of(name, self.path)
+            with contextlib.suppress(DamagedFileError), self._memory(name).database.writing():
                 pass  # nobody writes it now
-            memory.close()
-            del self._open[memory.database.path]
-            for file in files_of(memory.database.path):
+            memory = self._open.pop(path, None)
+            if memory is not None:
+                memory.close()
+            for file in files_of(path):
                 file.unlink(missing_ok=True)
 
     def purge(self, name: str) -> bool:
@@ -275,14 +279,7 @@ class StoreFolder:
 
     def _memory(self, name: str | Path) -> StoredMemory:
         """A memory of this store by its name, or another one by its path."""
-        if isinstance(name, Path) or (isinstance(name, str) and "/" in name):
-            path = check_path("name", name, what="a memory")
-        else:
-            path = self._path(name)
-        if not path.name:
-            raise no_name(path)
-        path = path if path.name.endswith(ENDING) else path.with_name(f"{path.name}{ENDING}")
-        path = absolute(path)  # one connection for each file, whatever it is called
+        path = file_of(name, self.path)
         with self._lock:
             memory = self._open.get(path)
             if memory is not None and not memory.database.is_current():  # deleted by another

@@ -1,7 +1,7 @@
 """Writing items into a stored memory: encode, leave out what is known, append."""
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 
 import numpy as np
 import torch
@@ -43,13 +43,7 @@ class ItemFacts:
                 )
             if isinstance(facts, np.ndarray) and facts.ndim == 1:
                 facts = facts.tolist()
-            if facts is not None and not _can_iterate(facts):
-                raise KanervaError(
-                    argument,
-                    expected="one for each item",
-                    got=f"{type(facts).__name__}, a single one",
-                    fix=f"Pass a list: [{argument[:-1]}].",
-                )
+            check_one_each(argument, facts)
             if isinstance(facts, list | tuple):
                 if total is not None and len(facts) != total:
                     raise unequal_facts(argument, f"{len(facts):,} for {total:,} items")
@@ -84,9 +78,16 @@ class ItemFacts:
         return [Facts(*one) for one in zip(ids, [time] * count, labels, payloads, strict=True)]
 
 
-def _can_iterate(facts: object) -> bool:
-    no = str | bytes | bytearray | dict | np.ndarray | torch.Tensor
-    return isinstance(facts, Iterable) and not isinstance(facts, no)
+def check_one_each(argument: str, facts: object) -> None:
+    """Refuse what is not several facts in an order of its own: a word, or a set."""
+    no = str | bytes | bytearray | Mapping | Set | np.ndarray | torch.Tensor
+    if facts is not None and (not isinstance(facts, Iterable) or isinstance(facts, no)):
+        raise KanervaError(
+            argument,
+            expected="one for each item, in order",
+            got=type(facts).__name__,
+            fix=f"Pass a list: [{argument[:-1]}, ...].",
+        )
 
 
 def _check_kinds(argument: str, values: Iterable[object]) -> None:

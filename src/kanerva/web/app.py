@@ -145,13 +145,22 @@ def _http_error(request: Request, error: Exception) -> JSONResponse:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(sorted(_methods(request)))
-    refused = RefusedError(
-        error.status_code,
-        "address",
-        expected="a method and an address of the API",
-        got=f"{request.method} {request.url.path}"[:80],
-        fix="See /docs for all of them.",
-    )
+    if error.status_code == 400:  # the body could not be parsed
+        refused = RefusedError(
+            400,
+            "body",
+            expected="JSON as /docs describes it, in UTF-8",
+            got="something that cannot be parsed",
+            fix="Send what json.dumps makes of an object, with as few levels as in /docs.",
+        )
+    else:
+        refused = RefusedError(
+            error.status_code,
+            "address",
+            expected="a method and an address of the API",
+            got=f"{request.method} {request.url.path}"[:80],
+            fix="See /docs for all of them.",
+        )
     return JSONResponse(as_json(refused), status_code=error.status_code, headers=headers)
 
 

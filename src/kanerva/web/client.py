@@ -3,9 +3,9 @@
 It needs only the standard library beside torch; the server may be on another computer.
 """
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -14,15 +14,20 @@ from kanerva.atomic import write_atomically
 from kanerva.checks import check_integer, check_number, check_path
 from kanerva.errors import KanervaError
 from kanerva.store.item_coder import Items, Reading
-from kanerva.store.records import MemoryInfo, Receipt, Written
+from kanerva.store.records import MemoryInfo, Receipt, Written, partly_written
 from kanerva.web.client_values import (
-    dicts,
     encoded_images,
+    encoded_items,
+    ids_from,
+    images_from,
     info_from,
+    names_from,
     reading_from,
     receipt_from,
+    state_from,
+    written_from,
 )
-from kanerva.web.connection import Connection, Json, quoted
+from kanerva.web.connection import Connection, quoted
 from kanerva.web.limits import KNOWN_FROM, MAX_IMAGES, MAX_READINGS
 
 
@@ -85,7 +90,7 @@ class Client:
             The names, this client's own first.
 
         """
-        return [str(one["name"]) for one in dicts(self._call("GET", "/memories")["memories"])]
+        return self._connection.ask(names_from, "GET", "/memories")
 
     def create(self, name: str, *, stored: bool | None = None) -> None:
         """Create an empty memory of images, with a ledger.
@@ -95,7 +100,7 @@ class Client:
             stored: keep it in the server's folder; by default if the server has one.
 
         """
-        self._call("POST", "/memories", {"name": name, "stored": stored})
+        self._connection.json("POST", "/memories", {"name": name, "stored": stored})
 
     def delete(self, name: str) -> None:
         """Delete a whole memory.
@@ -104,7 +109,7 @@ class Client:
             name: the memory.
 
         """
-        self._call("DELETE", _path(name))
+        self._connection.json("DELETE", _path(name))
 
     def write(
         self,
@@ -126,28 +131,16 @@ class Client:
             The ids, and how many were written.
 
         """
-        encoded = encoded_images("images", images)
-        for argument, facts in (("ids", ids), ("labels", labels)):
-            if facts is not None and len(facts) != len(encoded):
-                raise KanervaError(
-                    argument,
-                    expected=f"{len(encoded)}, one for each image",
-                    got=str(len(facts)),
-                    fix="Pass as many as there are images, or leave them out.",
-                )
-        items = [
-            {
-                "image": image,
-                **({} if ids is None else {"id": ids[number]}),
-                **({} if labels is None else {"label": labels[number]}),
-            }
-            for number, image in enumerate(encoded)
-        ]
+        items = encoded_items(images, ids=ids, labels=labels)
         written: list[str] = []
         for start in range(0, len(items), MAX_IMAGES):
             body = {"items": items[start : start + MAX_IMAGES]}
-            answer = self._call("POST", f"{_path(name)}/items", body)
-            written += cast("list[str]", answer["ids"])
+            try:
+                written += self._connection.ask(ids_from, "POST", f"{_path(name)}/items", body)
+            except KanervaError as error:
+                if not written:
+                    raise
+                raise partly_written(error, Written(written, len(written), [])) from None
         return Written(written, len(items), [])
 
     def read(
@@ -172,7 +165,7 @@ class Client:
         """
         if num_readings is not None:
             check_integer("num_readings", num_readings, at_most=MAX_READINGS, fix="6 is enough.")
-        found: list[dict[str, Json]] = []
+        found: list[Reading] = []
         encoded = encoded_images("cues", cues)
         for start in range(0, len(encoded), MAX_IMAGES):
             body = {
@@ -181,8 +174,10 @@ class Client:
                 "num_readings": num_readings,
                 "format": "array",
             }
-            found += dicts(self._call("POST", f"{_path(name)}/read", body)["readings"])
-        return reading_from(found)
+            ask = self._connection.ask
+            found.append(ask(reading_from, "POST", f"{_path(name)}/read", body))
+        columns = zip(*found, strict=True)
+        return Reading(*(torch.cat(parts) for parts in columns))
 
     def forget(self, name: str, ids: Sequence[str]) -> Receipt:
         """Delete items exactly: the memory is then as if they had never been written.
@@ -196,8 +191,8 @@ class Client:
 
         """
         query = "&".join(f"id={quoted(one)}" for one in ([ids] if isinstance(ids, str) else ids))
-        answer = self._call("DELETE", f"{_path(name)}/items?{query}")
-        return receipt_from(name, answer)
+        read = functools.partial(receipt_from, name)
+        return self._connection.ask(read, "DELETE", f"{_path(name)}/items?{query}")
 
     def merge(self, name: str, sources: Sequence[str]) -> str:
         """Merge memories of the server into one of them.
@@ -210,7 +205,8 @@ class Client:
             The new state, a checksum.
 
         """
-        return str(self._call("POST", f"{_path(name)}/merge", {"sources": list(sources)})["state"])
+        body = {"sources": list(sources)}
+        return self._connection.ask(state_from, "POST", f"{_path(name)}/merge", body)
 
     def info(self, name: str) -> MemoryInfo:
         """What a memory is and holds.
@@ -222,7 +218,8 @@ class Client:
             Sizes, counts, fingerprint and state.
 
         """
-        return info_from(name, self._call("GET", f"{_path(name)}/state"))
+        read = functools.partial(info_from, name)
+        return self._connection.ask(read, "GET", f"{_path(name)}/state")
 
     def images(self, name: str) -> Tensor:
         """The images that were written.
@@ -234,8 +231,7 @@ class Client:
             (T, channels, H, W), the oldest first.
 
         """
-        items = dicts(self._call("GET", f"{_path(name)}/items?format=array")["items"])
-        return torch.tensor([one["image"] for one in items])
+        return self._connection.ask(written_from, "GET", f"{_path(name)}/items?format=array")
 
     def generate(self, name: str, num_images: int, *, seed: int = 0) -> Tensor:
         """Make new images like those that were written.
@@ -250,7 +246,7 @@ class Client:
 
         """
         body = {"num": num_images, "seed": seed, "format": "array"}
-        return torch.tensor(self._call("POST", f"{_path(name)}/generate", body)["images"])
+        return self._connection.ask(images_from, "POST", f"{_path(name)}/generate", body)
 
     def interpolate(self, name: str, start: Tensor, end: Tensor, *, steps: int = 10) -> Tensor:
         """Read the memory along the line between the weights of two images.
@@ -271,7 +267,7 @@ class Client:
             "steps": steps,
             "format": "array",
         }
-        return torch.tensor(self._call("POST", f"{_path(name)}/interpolate", body)["images"])
+        return self._connection.ask(images_from, "POST", f"{_path(name)}/interpolate", body)
 
     def export(self, name: str, path: str | Path) -> None:
         """Save the sums of a memory to a safetensors file, which `MemoryStore.merge` takes.
@@ -291,9 +287,6 @@ class Client:
             )
         contents = self._connection.bytes("GET", f"{_path(name)}/export")
         write_atomically(target, contents)
-
-    def _call(self, method: str, path: str, body: object = None) -> dict[str, Json]:
-        return self._connection.json(method, path, body)
 
 
 def _path(name: str) -> str:

@@ -1,6 +1,7 @@
 """What a client sends and gets, as the types of the local store."""
 
 import base64
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -10,16 +11,38 @@ from torch import Tensor
 from kanerva.errors import KanervaError
 from kanerva.store.item_coder import Items, Reading
 from kanerva.store.records import MemoryInfo, Receipt
+from kanerva.store.writing import check_one_each
 from kanerva.web.connection import Json
 
 
-def dicts(value: Json) -> list[dict[str, Json]]:
-    """A list of JSON objects."""
-    return cast("list[dict[str, Json]]", value)
+def names_from(answer: dict[str, Json]) -> list[str]:
+    """The names of all memories."""
+    return [str(one["name"]) for one in _dicts(answer["memories"])]
 
 
-def reading_from(found: list[dict[str, Json]]) -> Reading:
+def ids_from(answer: dict[str, Json]) -> list[str]:
+    """The ids of what was written."""
+    return [str(one) for one in cast("list[str]", answer["ids"])]
+
+
+def state_from(answer: dict[str, Json]) -> str:
+    """The state after a merge."""
+    return str(answer["state"])
+
+
+def images_from(answer: dict[str, Json]) -> Tensor:
+    """Images that were made."""
+    return torch.tensor(answer["images"])
+
+
+def written_from(answer: dict[str, Json]) -> Tensor:
+    """The images of written items."""
+    return torch.tensor([one["image"] for one in _dicts(answer["items"])])
+
+
+def reading_from(answer: dict[str, Json]) -> Reading:
     """The readings of some cues."""
+    found = _dicts(answer["readings"])
     columns = {
         key: torch.tensor([one[key] for one in found])
         for key in ("image", "confidence", "known", "codes", "weights")
@@ -32,6 +55,10 @@ def reading_from(found: list[dict[str, Json]]) -> Reading:
         weights=columns["weights"],
         blocks=torch.zeros(len(found), dtype=torch.int64),
     )
+
+
+def _dicts(value: Json) -> list[dict[str, Json]]:
+    return cast("list[dict[str, Json]]", value)
 
 
 def receipt_from(name: str, answer: dict[str, Json]) -> Receipt:
@@ -87,3 +114,24 @@ def encoded_images(argument: str, images: Items) -> list[dict[str, str]]:
         )
     whole = np.round(values * 255).astype(np.uint8)
     return [{"bytes": base64.b64encode(image.tobytes()).decode()} for image in whole]
+
+
+def encoded_items(
+    images: Items, *, ids: Sequence[str] | None, labels: Sequence[str | None] | None
+) -> list[dict[str, object]]:
+    """Images with what is known about them, as a write sends them."""
+    items: list[dict[str, object]] = [{"image": one} for one in encoded_images("images", images)]
+    for argument, facts in (("ids", ids), ("labels", labels)):
+        check_one_each(argument, facts)
+        if facts is None:
+            continue
+        if len(facts) != len(items):
+            raise KanervaError(
+                argument,
+                expected=f"{len(items)}, one for each image",
+                got=str(len(facts)),
+                fix="Pass as many as there are images, or leave them out.",
+            )
+        for item, fact in zip(items, facts, strict=True):
+            item[argument[:-1]] = fact
+    return items

@@ -5,12 +5,15 @@ import http.client
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from http.cookiejar import CookieJar
+from typing import TypeVar
 from urllib.parse import SplitResult, quote, urlsplit
 
 from kanerva.errors import KanervaError
 from kanerva.web.tokens import check_token
 
+T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -51,6 +54,16 @@ class Connection:
         if not isinstance(found, dict):
             raise self._foreign()
         return found
+
+    def ask(
+        self, read: Callable[[dict[str, Json]], T], method: str, path: str, body: object = None
+    ) -> T:
+        """What `read` makes of the answer to a request."""
+        answer = self.json(method, path, body)
+        try:
+            return read(answer)
+        except (LookupError, TypeError, ValueError, RuntimeError):  # another program's JSON
+            raise self._foreign() from None
 
     def bytes(self, method: str, path: str, body: object = None) -> bytes:
         """The body of the answer to a request."""
