@@ -193,7 +193,7 @@ def test_a_run_that_saved_nothing_starts_again(kanerva, start, whole, tmp_path):
     """Its settings are there and no checkpoint; the same command is enough."""
     folder = tmp_path / "run"
     process = start(*begin(folder, "--training.checkpoint-every", "1000"))
-    wait_for(folder, "config.json")
+    wait_for(folder, "metrics.jsonl")
     process.kill()
     process.communicate()
     for path in folder.glob("checkpoint-*"):
@@ -203,6 +203,18 @@ def test_a_run_that_saved_nothing_starts_again(kanerva, start, whole, tmp_path):
     assert "training.lr" in stderr
     settings = json.loads((folder / "config.json").read_text())
     settings["training"]["checkpoint_every"] = 6
+    (folder / "config.json").write_text(json.dumps(settings))
+    code, _, stderr = kanerva(*begin(folder))
+    assert code == 0, stderr
+    assert_same_numbers(whole, folder)
+
+
+def test_a_run_that_measured_nothing_gives_its_folder_to_another(kanerva, whole, tmp_path):
+    """One whose batch did not fit into memory, say: the next one has a smaller batch."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    settings = json.loads((whole / "config.json").read_text())
+    settings["training"]["batch"] = 1_000_000
     (folder / "config.json").write_text(json.dumps(settings))
     code, _, stderr = kanerva(*begin(folder))
     assert code == 0, stderr

@@ -245,7 +245,8 @@ class _Command:
 def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:
     """Refuse to overwrite another run, and to resume where there is none.
 
-    A run that has saved nothing yet may start again with the same settings.
+    A run that has saved nothing yet may start again with the same settings, and with others if it
+    has not even measured anything.
     """
     from kanerva.training.run_folder import RunFolder
 
@@ -258,7 +259,7 @@ def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:
             fix=f"Continue it with kanerva train --resume {shlex.quote(str(folder))}, or name "
             "another folder with --out.",
         )
-    if left and not begun and not resume and not _is_of(config, folder):
+    if left and not begun and not resume and not _may_start_again(config, folder):
         raise KanervaError(
             "--out",
             expected="a new folder",
@@ -274,8 +275,8 @@ def _check_folder(folder: Path, config: Config, *, resume: bool) -> None:
         )
 
 
-def _is_of(config: Config, folder: Path) -> bool:
-    """Whether the settings in a folder are these; others are an error."""
+def _may_start_again(config: Config, folder: Path) -> bool:
+    """Whether the files in a folder are those of a run; results of other settings are an error."""
     from kanerva.training.prepare import with_source
     from kanerva.training.run_folder import RunFolder
     from kanerva.training.same_settings import check_same_settings
@@ -284,6 +285,6 @@ def _is_of(config: Config, folder: Path) -> bool:
         settings = RunFolder(folder).settings()
     except KanervaError:
         return False
-    if settings is not None:
+    if settings is not None and RunFolder(folder).metrics.exists():
         check_same_settings(settings.config, with_source(config))
     return settings is not None
