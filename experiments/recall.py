@@ -5,17 +5,21 @@
 Parts: `damages` (every kind of damage), `readings` (20 readings with stopping disabled), `lengths`
 (a block on 8 to 100 written images), `fonts` (letterforms never trained on), `strangers` (cues of
 images that were never written), `confidence` (calibration, right against wrong, stored against
-never stored), `bounds` (nats at 1 to 300 images against a VAE) and `speed`. Each part is written to
-the file as soon as it is measured. Choices were made on validation drawers (--split valid); the
-test drawers are for the report.
+never stored), `bounds` (nats at 1 to 300 images against a VAE) and `speed`. A part has a row for
+each kind of damage or each length, and each row is written to the file as soon as it is measured,
+by one of --processes. Choices were made on validation drawers (--split valid); the test drawers are
+for the report.
 """
 
 import argparse
+import functools
 import json
+import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -32,12 +36,14 @@ from kanerva.models.kanerva_machine import KanervaMachine
 TABLE: tuple[Damage, ...] = tuple(kind for kind in DAMAGES if kind != "salt")
 """The kinds of the table: salt is a weaker salt20."""
 LENGTHS = (8, 16, 64, 100)
+CONFIDENCE_LENGTHS = {32: 30, 8: 15, 100: 250}
+"""Items, and which share of the episodes is enough."""
 BOUND_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 200, 256, 300)
 NUM_BINS = 15
 
 
 def main() -> None:
-    """Measure the parts that were asked for, and save each."""
+    """Measure the parts that were asked for, and save each row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--model", default="handwriting")
@@ -47,45 +53,89 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=DAMAGES, default=TABLE)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--vae", help="a checkpoint of a VAE, for the bounds")
-    arguments = parser.parse_args()
-    model = load(arguments.model)
-    assert isinstance(model, KanervaMachine)
-    images = load_dataset("omniglot", arguments.split)
-    for part in arguments.parts:
-        # Several of these may run at once, with different parts or kinds.
-        result = PARTS[part](model, images, arguments)
-        report = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-        what = {"model": arguments.model, "split": arguments.split, "episodes": arguments.episodes}
-        report.setdefault(part, {"what": what}).update(result)
-        write_atomically(arguments.out, json.dumps(report, indent=1).encode() + b"\n")
+    parser.add_argument("--processes", type=int, default=1)
+    options = parser.parse_args()
+    rows = [Row(part, key, options) for part in options.parts for key in _keys(part, options)]
+    if options.processes == 1:
+        for row in rows:
+            _save(row, _measured(row))
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.processes, torch.set_num_threads, (1,)) as pool:
+        results = [(row, pool.apply_async(_measured, (row,))) for row in rows]
+        for row, result in results:
+            _save(row, result.get())
 
 
-def _damages(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
-    return {kind: _row(model, images, kind, options.episodes) for kind in options.kinds}
+class Row(NamedTuple):
+    """One row of one part."""
+
+    part: str
+    key: str
+    options: argparse.Namespace
 
 
-def _readings(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
-    return {
-        kind: _row(model, images, kind, options.episodes, readings=20) for kind in options.kinds
+def _keys(part: str, options: argparse.Namespace) -> Sequence[str]:
+    """The rows of a part."""
+    lengths = {
+        "lengths": options.lengths,
+        "confidence": CONFIDENCE_LENGTHS,
+        "bounds": BOUND_LENGTHS,
     }
+    if part == "fonts":
+        return ["block12"]
+    return [str(length) for length in lengths[part]] if part in lengths else options.kinds
 
 
-def _lengths(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
-    return {
-        str(length): _row(model, images, "block12", options.episodes, length=length)
-        for length in options.lengths
-    }
+def _measured(row: Row) -> dict:
+    model, images = _loaded(row.options.model, row.options.split)
+    result = PARTS[row.part](model, images, row.key, row.options)
+    numbers = (f"{name} {value:.4g}" for name, value in result.items() if isinstance(value, float))
+    print(f"{row.part} {row.key}: {', '.join(numbers)}", flush=True)
+    return result
 
 
-def _fonts(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
-    fonts = load_dataset("unseen-fonts", "test")
-    return {"block12": _row(model, fonts, "block12", options.episodes)}
+@functools.cache
+def _loaded(model: str, split: str) -> tuple[KanervaMachine, Dataset]:
+    loaded = load(model)
+    assert isinstance(loaded, KanervaMachine)
+    return loaded, load_dataset("omniglot", split)
+
+
+def _save(row: Row, result: dict) -> None:
+    options = row.options
+    report = json.loads(options.out.read_text()) if options.out.exists() else {}
+    what = {"model": options.model, "split": options.split, "episodes": options.episodes}
+    report.setdefault(row.part, {}).update({"what": what, row.key: result})
+    write_atomically(options.out, json.dumps(report, indent=1).encode() + b"\n")
+
+
+def _damages(
+    model: KanervaMachine, images: Dataset, kind: str, options: argparse.Namespace
+) -> dict:
+    return _row(model, images, kind, options.episodes)
+
+
+def _readings(
+    model: KanervaMachine, images: Dataset, kind: str, options: argparse.Namespace
+) -> dict:
+    return _row(model, images, kind, options.episodes, readings=20)
+
+
+def _lengths(
+    model: KanervaMachine, images: Dataset, length: str, options: argparse.Namespace
+) -> dict:
+    return _row(model, images, "block12", options.episodes, length=int(length))
+
+
+def _fonts(model: KanervaMachine, images: Dataset, kind: str, options: argparse.Namespace) -> dict:
+    return _row(model, load_dataset("unseen-fonts", "test"), kind, options.episodes)
 
 
 def _row(
     model: KanervaMachine,
     images: Dataset,
-    kind: Damage,
+    kind: str,
     num_episodes: int,
     *,
     length: int = 32,
@@ -94,60 +144,49 @@ def _row(
     row = measure_denoising(
         model,
         images,
-        kind=kind,
+        kind=cast(Damage, kind),
         num_episodes=num_episodes,
         episode_length=length,
         num_readings=readings,
-    )
-    print(
-        f"{kind:9s} {length:3d} items  cue {row.cue_error:.4f}  read {row.errors[-1]:.4f} "
-        f"{row.recognised:.2%}  nearest {row.nearest_error:.4f} {row.nearest_recognised:.2%}  "
-        f"confidence {row.confidence:.2f}",
-        flush=True,
     )
     return {"episodes": num_episodes, **row._asdict()}
 
 
 @torch.no_grad()
-def _strangers(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
+def _strangers(
+    model: KanervaMachine, images: Dataset, kind: str, options: argparse.Namespace
+) -> dict:
     """Cues of 32 images read from a memory of 32 others; own is among the unwritten originals."""
     sampler = EpisodeSampler(images, num_items=64, distinct=True)
     generator = torch.Generator().manual_seed(0)
-    rows: dict[str, list[list[float]]] = {kind: [] for kind in options.kinds}
+    found: list[list[float]] = []
     for _ in range(max(4, options.episodes // 50)):
         written, others = sampler.sample(1, generator=generator)[0].chunk(2)
-        memory = model.write(written)
-        for kind in options.kinds:
-            cues = damage(others, kind, generator=generator)
-            result = model.read(cues, memory)
-            distance = torch.cdist(result.images.flatten(1), others.flatten(1), p=1)
-            own = (distance.argmin(-1) == torch.arange(len(others))).double().mean().item()
-            error = (result.images - others).abs().mean().item()
-            cue_error = (cues - others).abs().mean().item()
-            rows[kind].append([own, error, cue_error, result.confidence.mean().item()])
+        cues = damage(others, cast(Damage, kind), generator=generator)
+        result = model.read(cues, model.write(written))
+        distance = torch.cdist(result.images.flatten(1), others.flatten(1), p=1)
+        own = (distance.argmin(-1) == torch.arange(len(others))).double().mean().item()
+        error = (result.images - others).abs().mean().item()
+        cue_error = (cues - others).abs().mean().item()
+        found.append([own, error, cue_error, result.confidence.mean().item()])
     names = ("own", "error", "cue_error", "confidence")
-    return {
-        kind: dict(zip(names, torch.tensor(row).mean(0).tolist(), strict=True))
-        for kind, row in rows.items()
-    }
+    return dict(zip(names, torch.tensor(found).mean(0).tolist(), strict=True))
 
 
 @torch.no_grad()
-def _confidence(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
+def _confidence(
+    model: KanervaMachine, images: Dataset, length: str, options: argparse.Namespace
+) -> dict:
     """All damages in equal shares; as many cues of images that were never written."""
-    found = {}
-    for length, share in ((32, 30), (8, 15), (100, 250)):
-        readings = collect_readings(
-            model,
-            images,
-            episode_length=length,
-            num_episodes=max(2, options.episodes // share),
-            kinds=TABLE,
-            seed=length,
-        )
-        found[f"{length} items"] = _scores(model, readings)
-        print(length, "items", json.dumps(found[f"{length} items"]), flush=True)
-    return found
+    readings = collect_readings(
+        model,
+        images,
+        episode_length=int(length),
+        num_episodes=max(2, options.episodes // CONFIDENCE_LENGTHS[int(length)]),
+        kinds=TABLE,
+        seed=int(length),
+    )
+    return _scores(model, readings)
 
 
 def _scores(model: KanervaMachine, readings: Readings) -> dict[str, object]:
@@ -188,41 +227,35 @@ def _auroc(high: Tensor, low: Tensor) -> float:
     return ((ranks[:n].sum() - n * (n + 1) / 2) / max(1, n * m)).item()
 
 
-def _bounds(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
+def _bounds(
+    model: KanervaMachine, images: Dataset, length: str, options: argparse.Namespace
+) -> dict:
     """Nats per image given the memory, beside those of a VAE with as many parameters."""
     assert options.vae is not None, "name a VAE with --vae"
     vae, _ = load_with_card(options.vae)
-    found: dict[str, object] = {"vae_parameters": sum(p.numel() for p in vae.parameters())}
-    found["parameters"] = sum(p.numel() for p in model.parameters())
-    for length in BOUND_LENGTHS:
-        number = max(4, options.episodes * 32 // (length * 4))
-        rows = {}
-        for name, one in (("memory", model), ("vae", vae)):
-            row = evaluate(one, images, num_episodes=number, episode_length=length, batch_size=4)
-            rows[name], rows[f"{name}_stderr"] = row.bound, row.stderr
-        print(length, rows, flush=True)
-        found[str(length)] = rows
+    number = max(4, options.episodes * 32 // (int(length) * 4))
+    found: dict[str, float] = {}
+    for name, one in (("memory", model), ("vae", vae)):
+        row = evaluate(one, images, num_episodes=number, episode_length=int(length), batch_size=4)
+        found[name], found[f"{name}_stderr"] = row.bound, row.stderr
+        found[f"{name}_parameters"] = sum(parameter.numel() for parameter in one.parameters())
     return found
 
 
 @torch.no_grad()
-def _speed(model: KanervaMachine, images: Dataset, options: argparse.Namespace) -> dict:
+def _speed(model: KanervaMachine, images: Dataset, kind: str, options: argparse.Namespace) -> dict:
     """Reading 32 cues, relative to one pass of encoder and decoder: 20 episodes, on two cores."""
     torch.set_num_threads(2)
     generator = torch.Generator().manual_seed(0)
-    episodes = EpisodeSampler(images, num_items=32).sample(20, generator=generator)
-    memories, ratios = [model.write(written) for written in episodes], {}
-    for kind in options.kinds:
-        pairs = []
-        for written, memory in zip(episodes, memories, strict=True):
-            cues = damage(written, kind, generator=generator)
-            if not pairs:  # the first calls choose kernels
-                _seconds(model.read, cues, memory)
-            pairs.append((_seconds(model.read, cues, memory), _seconds(_plain, model, cues)))
-        read, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
-        ratios[kind] = read / plain
-        print(kind, f"{ratios[kind]:.1f}", flush=True)
-    return {"ratios": ratios, "mean": statistics.mean(ratios.values())}
+    pairs = []
+    for written in EpisodeSampler(images, num_items=32).sample(20, generator=generator):
+        memory = model.write(written)
+        cues = damage(written, cast(Damage, kind), generator=generator)
+        if not pairs:  # the first calls choose kernels
+            _seconds(model.read, cues, memory)
+        pairs.append((_seconds(model.read, cues, memory), _seconds(_plain, model, cues)))
+    read, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return {"ratio": read / plain}
 
 
 def _plain(model: KanervaMachine, cues: Tensor) -> Tensor:
