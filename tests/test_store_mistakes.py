@@ -199,6 +199,9 @@ def test_exported_files_are_no_names(store):
         store.create("e.safetensors", plan=small_plan())
     with refused(store, "store.export(name, path)"):
         store.create_like("e.safetensors", ["a"])
+    for action in (store.info, store.delete, lambda name: store.create(name, plan=small_plan())):
+        with refused(store, "name", "without .memory", "'a'"):  # it would be the file of "a"
+            action("a.memory")
 
 
 @pytest.mark.parametrize(

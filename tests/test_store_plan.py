@@ -150,3 +150,8 @@ def test_what_was_written_often_is_known(tmp_path, value_size):
         assert store.read("a", keys).confidence.min() > 0.9, times
         assert store.read("a", strangers).confidence.mean() < 0.05
         assert store.read("a", near).confidence.mean() < 0.1
+
+
+def test_integers_of_numpy():
+    with pytest.raises(KanervaError, match=r"int.* got np\.int64\(10\)\. Pass int\(num_items"):
+        plan_vectors(np.int64(10), 4)  # pyright: ignore[reportArgumentType]

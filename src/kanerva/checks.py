@@ -6,6 +6,7 @@ fix. Importing this does not import torch, so that configs and the command line 
 
 import difflib
 import math
+import numbers
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,6 +33,8 @@ def check_integer(
     ):
         return
     limits = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    if isinstance(value, numbers.Integral) and not isinstance(value, int):  # one of numpy
+        limits, fix = f"{limits} (a Python int)", f"Pass int({argument})."
     raise KanervaError(argument, expected=f"a whole number {limits}", got=repr(value), fix=fix)
 
 

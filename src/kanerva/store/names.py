@@ -21,6 +21,13 @@ def checked_name(name: object) -> str:
     """A name that a file can have on every system."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise no_name(name)
+    if name.endswith(ENDING):
+        raise KanervaError(
+            "name",
+            expected=f"the name of a memory, without {ENDING}",
+            got=repr(name),
+            fix=f"Its file ends so by itself: {name.removesuffix(ENDING)!r}.",
+        )
     if name.endswith(EXPORTED):
         raise KanervaError(
             "name",
