@@ -83,7 +83,7 @@ def test_facts_are_checked_first(store):
     with nothing_written(store, "payloads"):
         store.write("a", rows, payloads=[*ids[:-1], 3])  # pyright: ignore
     for single in ("abcdef", b"abcdef", 3, np.array("a"), torch.zeros(6)):
-        with nothing_written(store, "labels", "a single one"):
+        with nothing_written(store, "labels", "in order"):
             store.write("a", rows[:6], labels=single)  # pyright: ignore
     with nothing_written(store, "ids", "Unicode"):
         store.write("a", rows[:1], ids=["\ud800"])

@@ -155,3 +155,10 @@ def test_what_was_written_often_is_known(tmp_path, value_size):
 def test_integers_of_numpy():
     with pytest.raises(KanervaError, match=r"int.* got np\.int64\(10\)\. Pass int\(num_items"):
         plan_vectors(np.int64(10), 4)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("num_items", [1, 2, 3, 10, 257, 5000])
+@pytest.mark.parametrize("error", [0.2, 0.5, 0.9])
+def test_a_plan_keeps_the_error_that_was_asked_for(num_items, error):
+    """Rows are whole, and of equal number in each block: they are rounded up."""
+    assert plan_vectors(num_items, 64, error=error).predicted_error <= error

@@ -34,7 +34,7 @@ class VectorPlan:
         >>> from kanerva.store import plan_vectors
         >>> plan = plan_vectors(1000, 384, error=0.5)
         >>> plan.num_rows * plan.num_blocks, round(plan.predicted_error, 2)
-        (870, 0.5)
+        (873, 0.5)
 
     """
 
@@ -170,8 +170,10 @@ def plan_vectors(
     check_integer("seed", seed, at_least=0, at_most=2**63 - 1, fix="Use 0.")
     check_number("cue_noise", cue_noise, at_least=0, at_most=2, fix="0.1 is a good start.")
     similarity = cue_similarity(SCALE, max(cue_noise, 0.01))
+    rounded = math.floor
     if rows_per_item is None:
         rows_per_item = _rows_for(0.5 if error is None else error, similarity)
+        rounded = math.ceil
     elif error is not None:
         raise KanervaError(
             "rows_per_item",
@@ -186,9 +188,9 @@ def plan_vectors(
         at_most=MAX_ROWS_PER_ITEM,
         fix="0.5 is a small memory, 2 one with small errors.",
     )
-    total = max(1, math.floor(rows_per_item * num_items + 1e-9))
+    total = max(1, rounded(rows_per_item * num_items + 1e-9))
     num_blocks = max(1, round(total / ROWS_PER_BLOCK))
-    num_rows = max(1, total // num_blocks)
+    num_rows = max(1, rounded(total / num_blocks))
     check_features(size, num_rows, num_blocks)
     centre, range_seen, effective = _learned_from(sample, size)
     if largest is None:
