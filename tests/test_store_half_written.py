@@ -20,6 +20,8 @@ import kanerva
 from kanerva import KanervaError
 from kanerva.store import MemoryStore, PartlyWrittenError
 from kanerva.store.batches import BATCH_SIZE
+from kanerva.store.item_rows import Rows
+from kanerva.store.stored_memory import StoredMemory
 from store_cases import SIZE, small_plan, state_of, vectors
 
 COUNT = 2 * BATCH_SIZE + 10
@@ -189,6 +191,24 @@ def test_ctrl_c_says_how_much(store, tmp_path):
     assert report["written"] == written
     assert f"{written:,} items were written, the next is item {written:,}" in errors
     assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupt_after_a_batch_is_on_disk(store, monkeypatch, number):
+    """It waits until the batch is counted."""
+    append, calls = StoredMemory.append, []
+
+    def append_and_interrupt(self: StoredMemory, rows: Rows) -> None:
+        append(self, rows)
+        calls.append(rows)
+        if len(calls) == number:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(StoredMemory, "append", append_and_interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        store.write("b", vectors(3 * BATCH_SIZE))
+    assert vars(caught.value)["written"].num_written == number * BATCH_SIZE
+    assert store.info("b", verify=True).num_items == number * BATCH_SIZE
 
 
 @pytest.mark.parametrize("words", ["write m/a PIPE", "read m/a PIPE", "forget m/b --items PIPE"])

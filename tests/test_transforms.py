@@ -184,6 +184,7 @@ def test_models_refuse_vmap(name):
 def test_sparse_memories_refuse_vmap():
     memory = SparseMemory(torch.eye(64), radius=8)
     bits = torch.zeros(3, 4, 64, dtype=torch.bool)
+    memory.write(bits[0])
     with pytest.raises(KanervaError, match=r"outside torch\.func\.vmap"):
         vmap(lambda cues: memory.read(cues).bits)(bits)
     with pytest.raises(KanervaError, match=r"outside torch\.func\.vmap"):

@@ -121,6 +121,20 @@ def _can_be_name(path: str) -> bool:
     return True
 
 
+def check_outside_vmap(argument: str, value: "torch.Tensor") -> None:
+    """Refuse a tensor of which `torch.func.vmap` hides a dimension, where numbers are looked at."""
+    import torch
+    from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
+
+    if not torch.compiler.is_compiling() and _functorch.is_batchedtensor(value):
+        raise KanervaError(
+            argument,
+            expected="a tensor outside torch.func.vmap: its numbers are looked at",
+            got="one inside it",
+            fix="Pass all of them at once: the leading dimensions are batches.",
+        )
+
+
 def check_device(argument: str, value: object) -> "torch.device":
     """A device that torch can use here, for example "cpu" or "cuda"."""
     import torch

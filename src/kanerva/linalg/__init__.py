@@ -41,7 +41,6 @@ from kanerva.linalg.values import (
     any_true,
     is_capturing_graph,
     is_differentiating,
-    is_in_vmap,
     is_transforming,
     numbers,
 )
@@ -58,7 +57,6 @@ __all__ = [
     "eigenvectors",
     "is_capturing_graph",
     "is_differentiating",
-    "is_in_vmap",
     "is_positive_definite",
     "is_transforming",
     "log_det",

@@ -37,11 +37,6 @@ def is_differentiating() -> bool:
     return innermost is not None and innermost.key() != _functorch.TransformType.Vmap
 
 
-def is_in_vmap(tensor: Tensor) -> bool:
-    """Whether `vmap` hides a dimension of a tensor."""
-    return not torch.compiler.is_compiling() and _functorch.is_batchedtensor(tensor)
-
-
 def numbers(tensor: Tensor) -> Tensor:
     """The numbers in a tensor without gradients and wrappers, to look at and not to compute with.
 

@@ -5,8 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from kanerva import linalg
-from kanerva.checks import MOST_BYTES, check_integer
+from kanerva.checks import MOST_BYTES, check_integer, check_outside_vmap
 from kanerva.errors import KanervaError
 from kanerva.memory.tensor_checks import check_plain_tensor
 from kanerva.models.config import CoderConfig
@@ -125,13 +124,7 @@ class Coder(nn.Module):
             )
         if not images.numel():
             raise KanervaError(argument, expected="at least one image", got="none", fix=_WRITE_ONE)
-        if linalg.is_in_vmap(images):
-            raise KanervaError(
-                argument,
-                expected="images outside torch.func.vmap: models look at numbers while they work",
-                got="images inside it",
-                fix="Pass all of them at once: the leading dimensions are batches.",
-            )
+        check_outside_vmap(argument, images)
         if images.dtype == torch.uint8:
             fix = "Scale them: images.float() / 255; 1 minus that if the ink is dark."
         else:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from kanerva import linalg
+from kanerva.checks import check_outside_vmap
 from kanerva.errors import KanervaError
 
 
@@ -18,13 +18,7 @@ def check_bits(
             got=type(value).__name__,
             fix=f"Pass torch.as_tensor({argument}).",
         )
-    if linalg.is_in_vmap(value):
-        raise KanervaError(
-            argument,
-            expected="bits outside torch.func.vmap: the memory looks at them",
-            got="bits inside it",
-            fix="Pass all of them at once: leading dimensions are batches.",
-        )
+    check_outside_vmap(argument, value)
     if value.is_nested:
         raise KanervaError(
             argument,

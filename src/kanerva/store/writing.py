@@ -14,6 +14,7 @@ from kanerva.store.item_rows import Facts, Payload, Rows
 from kanerva.store.novelty import information_gains
 from kanerva.store.records import Written, partly_written
 from kanerva.store.stored_memory import StoredMemory
+from kanerva.store.uninterrupted import uninterrupted
 
 KINDS = {"ids": str, "labels": str | None, "payloads": str | bytes | None}
 WORDS = {"ids": "text", "labels": "text or None", "payloads": "text, bytes or None"}
@@ -135,10 +136,13 @@ def write_all(
     done = Written([], 0, [])
     try:
         for batch in batches:
-            part = write_batch(memory, batch, facts, time=time, skip_below=skip_below)
-            done.ids.extend(part.ids)
-            done.skipped.extend(part.skipped)
-            done = done._replace(num_written=done.num_written + part.num_written)
+            rows, skipped = new_rows(memory, batch, facts, time=time, skip_below=skip_below)
+            with uninterrupted():
+                if len(rows):
+                    memory.append(rows)
+                done.ids.extend(one.id for one in rows.facts if one.id is not None)
+                done.skipped.extend(skipped)
+                done = done._replace(num_written=done.num_written + len(rows))
             advance(len(batch.items))
         facts.check_all_used()
     except KanervaError as error:
@@ -153,15 +157,15 @@ def write_all(
     return done
 
 
-def write_batch(
+def new_rows(
     memory: StoredMemory,
     batch: Batch,
     facts: ItemFacts,
     *,
     time: float,
     skip_below: float | None,
-) -> Written:
-    """Write one batch in one transaction."""
+) -> tuple[Rows, list[int]]:
+    """What one transaction is to write of a batch, and the positions of what it leaves out."""
     encoded = memory.coder.encode(batch.items, batch.values, first=batch.first)
     own_facts = facts.take(len(encoded.blocks), time)
     keep = np.ones(len(encoded.blocks), bool)
@@ -170,11 +174,7 @@ def write_batch(
     rows = rounded_rows(memory, encoded, own_facts, time)
     if not keep.all():
         rows = rows.select(keep)
-    if len(rows):
-        memory.append(rows)
-    ids = [one.id for one in rows.facts if one.id is not None]
-    skipped = [batch.first + int(position) for position in np.nonzero(~keep)[0]]
-    return Written(ids, len(rows), skipped)
+    return rows, [batch.first + int(position) for position in np.nonzero(~keep)[0]]
 
 
 def rounded_rows(
