@@ -1,6 +1,7 @@
 """Bad input to a store: one clear error each, and the store is unchanged."""
 
 import contextlib
+import copy
 import os
 import resource
 import shutil
@@ -14,6 +15,7 @@ import torch
 
 import kanerva
 from kanerva import KanervaError
+from kanerva.models.checkpoint import save_model
 from kanerva.store import MemoryStore, plan_vectors
 from store_cases import SIZE, many_blocks, small_plan, state_of, vectors
 
@@ -403,3 +405,34 @@ def test_a_damaged_index_is_noticed(store):
             assert torch.equal(found.contributions, right.contributions)
         damaged.close()
     assert num_noticed > 5
+
+
+def test_a_model_that_changes_under_its_store(tmp_path):
+    """Its memory would hold the codes of two models."""
+    model = kanerva.load("omniglot")
+    store = kanerva.open(tmp_path, model=model)
+    store.create("a")
+    images = (torch.rand(3, 1, 28, 28) > 0.8).float()
+    store.write("a", images)
+    same = copy.deepcopy(model.state_dict())
+    with torch.no_grad():
+        next(model.parameters()).mul_(2)
+    for call in (store.write, store.read):
+        with pytest.raises(KanervaError, match="the model was changed"):
+            call("a", images)
+    model.load_state_dict(same)
+    store.write("a", images)
+    assert store.info("a", verify=True).num_items == 6
+
+
+def test_a_model_is_found_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    save_model(Path("own.safetensors"), kanerva.load("omniglot"), {})
+    images = (torch.rand(3, 1, 28, 28) > 0.8).float()
+    with kanerva.open("store") as store:
+        store.create("a", model="own.safetensors")
+        store.write("a", images)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with kanerva.open(tmp_path / "store") as store:
+        assert store.read("a", images).confidence.shape == (3,)

@@ -1,5 +1,6 @@
 """`kanerva.Client` works like the local store, and its mistakes are ours."""
 
+import pickle
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_mistakes_have_a_fix(client: kanerva.Client, action, message: str):
     assert error.value.fix
 
 
-def test_a_server_that_answers_other_json():
+def test_a_server_that_answers_other_json(tmp_path: Path):
     class Other(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -194,7 +195,40 @@ def test_a_server_that_answers_other_json():
         ):
             with pytest.raises(KanervaError, match="answers something else"):
                 call()
+        target = tmp_path / "sums.safetensors"
+        target.write_bytes(b"precious")
+        with pytest.raises(KanervaError, match="something else"):
+            client.export("a", target)
+        assert target.read_bytes() == b"precious"
         server.shutdown()
+
+
+def test_the_token_may_be_part_of_the_address():
+    with serving(model="omniglot", samples="omniglot", token="secret-word-of-the-server") as url:
+        with pytest.raises(KanervaError):
+            kanerva.Client(url).names()
+        for client in (
+            kanerva.Client(f"{url}?token=secret-word-of-the-server"),
+            kanerva.Client(url, token="secret-word-of-the-server"),
+        ):
+            assert client.names() == []
+            copy = pickle.loads(pickle.dumps(client))
+            assert copy.names() == []
+
+
+def test_one_source_is_not_several(client: kanerva.Client):
+    with pytest.raises(KanervaError, match=r"sources: .* a list"):
+        client.merge("kept2", "ab")
+
+
+def test_images_that_are_not_kept(client: kanerva.Client, folder: Path):
+    client.create("with")
+    assert client.images("with").numel() == 0
+    with kanerva.open(folder) as store:
+        store.create("without", model="omniglot")
+        store.write("without", drawings(3))
+    with pytest.raises(KanervaError, match="3 items, of which the server lists 0"):
+        client.images("without")
 
 
 def test_what_was_written_before_an_error_is_told(client: kanerva.Client):

@@ -101,6 +101,15 @@ def test_a_memory_without_a_ledger_cannot_be_shown(tmp_path: Path):
     assert "ledger" in done.stderr
 
 
+def test_another_model_cannot_show_a_memory(tmp_path: Path):
+    with kanerva.open(tmp_path) as store:
+        store.create("notes", model="handwriting", ledger=True)
+    words = ("--memory", tmp_path / "notes", "--model", "omniglot")
+    done = run("serve", "--port", "0", *words)
+    assert done.returncode == 2
+    assert "--model: expected the model of 'notes': handwriting, got 'omniglot'" in done.stderr
+
+
 def kanerva_image(item: dict):
     import torch
 

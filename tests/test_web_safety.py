@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import kanerva
-from kanerva.web import guard, memories
+from kanerva.web import guard, impatience, memories
 from kanerva.web.background import serving
 from kanerva.web.limits import MAX_BODY_BYTES, MAX_MEMORIES_OF_SESSION, MAX_PNG_PIXELS
 from kanerva.web.memories import Memories
@@ -239,6 +239,27 @@ def test_a_slow_request_ends(monkeypatch: pytest.MonkeyPatch):
         with socket.create_connection((parts.hostname, parts.port), timeout=10) as one:
             one.sendall(head.encode() + b"{")
             assert one.recv(100).startswith(b"HTTP/1.1 503")
+
+
+def test_connections_that_ask_nothing_are_closed(monkeypatch: pytest.MonkeyPatch):
+    """Otherwise a few hundred of them keep everybody out."""
+    monkeypatch.setattr(impatience, "MAX_HEADER_S", 0.5)
+    with serving(model="omniglot", samples="omniglot") as url:
+        parts = urlsplit(url)
+        whole = f"GET /api/about HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+        for whole_before in (False, True):
+            for part in (b"GET / HT", whole[:-2]):
+                with socket.create_connection((parts.hostname, parts.port), timeout=10) as one:
+                    if whole_before:
+                        one.sendall(whole)
+                        assert one.recv(10_000).startswith(b"HTTP/1.1 200")
+                    one.sendall(part)
+                    start = time.monotonic()
+                    assert one.recv(10_000) == b""
+                    assert 0.3 < time.monotonic() - start < 8
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as one:
+            assert one.recv(10_000) == b""
+        assert ask(url, "GET", "/api/about").status == 200
 
 
 def test_every_answer_has_safe_headers(url: str):

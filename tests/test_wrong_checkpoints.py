@@ -102,3 +102,10 @@ def test_a_folder_of_that_name_does_not_hide_a_shipped_model(tmp_path, monkeypat
     run = tmp_path / name / "checkpoint-000001.safetensors"
     run.touch()
     assert find_checkpoint(name).samefile(run)  # one's own run comes first
+
+
+@pytest.mark.parametrize("name", ["omniglot", "fewshot", "omniglot-vae"])
+def test_loading_draws_no_random_numbers(name):
+    before = torch.random.get_rng_state()
+    load_with_card(name)
+    assert torch.equal(torch.random.get_rng_state(), before)

@@ -230,7 +230,8 @@ def model_from(tensors: Mapping[str, Tensor], metadata: Metadata) -> Model:
     try:
         if not isinstance(fields, dict):
             raise KeyError("no description of the model")
-        model = build_model(config_from_dict(fields))
+        with torch.random.fork_rng(devices=[]):  # these first parameters are not used
+            model = build_model(config_from_dict(fields))
         own = model.state_dict().items()
         unfitted = {name: value for name, value in own if name.startswith(OPTIONAL)}
         model.load_state_dict(unfitted | dict(tensors))

@@ -6,15 +6,17 @@ Shapes: T items, K rows, C code size.
 import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from kanerva.data.paths import absolute
 from kanerva.errors import KanervaError
 from kanerva.memory.episode import checked_episode
-from kanerva.models.checkpoint import load_with_card
+from kanerva.models.checkpoint import SHIPPED, load_with_card
 from kanerva.models.config import config_to_dict
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.reading import ReadResult
@@ -43,6 +45,7 @@ class ImageCoder(ItemCoder):
         self.prior = model.prior_memory().to("cpu").detach()
         self.code_centre = torch.zeros(self.code_size, dtype=torch.float64)
         self.fingerprint = model_fingerprint(model)
+        self._versions = _versions(model)
 
     def describe(self) -> dict[str, object]:
         return {"model": self.reference, "image_shape": list(self.model.config.image_shape)}
@@ -58,9 +61,24 @@ class ImageCoder(ItemCoder):
                 got="some",
                 fix="Leave values out, or create a memory of vectors for them.",
             )
+        self._check_unchanged()
         images = _checked_images(items, "images").to(self.model.device)
         self.model.coder.check_images("images", images)
         return images
+
+    def _check_unchanged(self) -> None:
+        """Refuse codes of other parameters than those that the memory belongs to."""
+        versions = _versions(self.model)
+        if versions == self._versions:
+            return
+        if model_fingerprint(self.model) != self.fingerprint:
+            raise KanervaError(
+                "model",
+                expected="the parameters with which this memory was opened",
+                got="others: the model was changed since then",
+                fix="Give the store a model of its own: copy.deepcopy(model).",
+            )
+        self._versions = versions
 
     def encode(self, items: Items, values: Items | None, *, first: int = 0) -> EncodedItems:
         images = self._checked(items, values)
@@ -84,6 +102,7 @@ class ImageCoder(ItemCoder):
     def read(
         self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
     ) -> Answer:
+        self._check_unchanged()
         images = _checked_images(cues, "cues").to(self.model.device)
         found = block(0)
         memory = found.memory.to(torch.float32).to(self.model.device)
@@ -115,7 +134,13 @@ def find_model(model: KanervaMachine | str) -> tuple[KanervaMachine, str | None]
             got=f"a {type(found).__name__} in '{model}'",
             fix="Name a Kanerva Machine, for example omniglot.",
         )
-    return found, str(model)
+    return found, model if model in SHIPPED else str(absolute(Path(model)))
+
+
+def _versions(model: KanervaMachine) -> list[tuple[int, int]]:
+    """Numbers that change when parameters are changed in place, or replaced."""
+    tensors = model.state_dict().values()
+    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in tensors]
 
 
 def model_fingerprint(model: KanervaMachine) -> str:

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -15,6 +15,8 @@ from kanerva.store.item_rows import Rows
 from kanerva.store.memory_config import MemoryConfig, different
 from kanerva.store.snapshot import read_snapshot
 from kanerva.store.stored_memory import StoredMemory
+
+Named = TypeVar("Named")
 
 
 class Source(Protocol):
@@ -81,6 +83,15 @@ def open_sources(
     names: Sequence[str | Path], open_memory: Callable[[str | Path], StoredMemory]
 ) -> list[Source]:
     """Memories of the store by name, and others or exported files by path."""
+    return [
+        _FromSnapshot(Path(name)) if str(name).endswith(".safetensors")
+        else _FromMemory(open_memory(name))
+        for name in checked_sources(names)
+    ]  # fmt: skip
+
+
+def checked_sources(names: Iterable[Named]) -> list[Named]:
+    """Several names or paths; one alone would be taken for its letters."""
     if not isinstance(names, Iterable) or isinstance(names, str | bytes | np.ndarray | Tensor):
         raise KanervaError(
             "sources",
@@ -88,11 +99,7 @@ def open_sources(
             got=f"{names!r}"[:80],
             fix="Pass a list of names or paths: [name].",
         )
-    return [
-        _FromSnapshot(Path(name)) if str(name).endswith(".safetensors")
-        else _FromMemory(open_memory(name))
-        for name in names
-    ]  # fmt: skip
+    return list(names)
 
 
 def check_alike(name: str, config: MemoryConfig, sources: Sequence[Source]) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kanerva.atomic import write_atomically
 from kanerva.checks import check_integer, check_number, check_path
 from kanerva.errors import KanervaError
 from kanerva.store.item_coder import Items, Reading
+from kanerva.store.merging import checked_sources
 from kanerva.store.records import MemoryInfo, Receipt, Written, partly_written
 from kanerva.web.client_values import (
     encoded_images,
@@ -24,6 +24,7 @@ from kanerva.web.client_values import (
     names_from,
     reading_from,
     receipt_from,
+    save_export,
     state_from,
     written_from,
 )
@@ -39,7 +40,7 @@ class Client:
 
     Args:
         url: the address that the server printed.
-        token: the token that the server printed, if it printed one.
+        token: the token of the server, if it has one and it is not part of the address.
         timeout: how many seconds to wait for an answer.
 
     Raises:
@@ -82,6 +83,10 @@ class Client:
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
         check_number("timeout", timeout, above=0, at_most=1e6, fix="Pass seconds.")
         self._connection = Connection(url, token=token, timeout=timeout)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        one = self._connection  # a copy asks the same server, as another client
+        return functools.partial(Client, token=one.token, timeout=one.timeout), (one.url,)
 
     def names(self) -> list[str]:
         """The names of all memories that this client can use.
@@ -174,10 +179,9 @@ class Client:
                 "num_readings": num_readings,
                 "format": "array",
             }
-            ask = self._connection.ask
-            found.append(ask(reading_from, "POST", f"{_path(name)}/read", body))
-        columns = zip(*found, strict=True)
-        return Reading(*(torch.cat(parts) for parts in columns))
+            path = f"{_path(name)}/read"
+            found.append(self._connection.ask(reading_from, "POST", path, body))
+        return Reading(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
     def forget(self, name: str, ids: Sequence[str]) -> Receipt:
         """Delete items exactly: the memory is then as if they had never been written.
@@ -205,7 +209,7 @@ class Client:
             The new state, a checksum.
 
         """
-        body = {"sources": list(sources)}
+        body = {"sources": checked_sources(sources)}
         return self._connection.ask(state_from, "POST", f"{_path(name)}/merge", body)
 
     def info(self, name: str) -> MemoryInfo:
@@ -229,6 +233,9 @@ class Client:
 
         Returns:
             (T, channels, H, W), the oldest first.
+
+        Raises:
+            KanervaError: the memory has no ledger, or more images than the server lists.
 
         """
         return self._connection.ask(written_from, "GET", f"{_path(name)}/items?format=array")
@@ -285,8 +292,7 @@ class Client:
                 got=f"'{target}'",
                 fix=f"Write '{target.with_suffix('.safetensors')}'.",
             )
-        contents = self._connection.bytes("GET", f"{_path(name)}/export")
-        write_atomically(target, contents)
+        save_export(target, self._connection.bytes("GET", f"{_path(name)}/export"))
 
 
 def _path(name: str) -> str:

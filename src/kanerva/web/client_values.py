@@ -1,16 +1,20 @@
 """What a client sends and gets, as the types of the local store."""
 
 import base64
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from kanerva.atomic import write_atomically
 from kanerva.errors import KanervaError
 from kanerva.store.item_coder import Items, Reading
 from kanerva.store.records import MemoryInfo, Receipt
+from kanerva.store.snapshot import read_snapshot
 from kanerva.store.writing import check_one_each
 from kanerva.web.connection import Json
 
@@ -37,7 +41,15 @@ def images_from(answer: dict[str, Json]) -> Tensor:
 
 def written_from(answer: dict[str, Json]) -> Tensor:
     """The images of written items."""
-    return torch.tensor([one["image"] for one in _dicts(answer["items"])])
+    images = [one["image"] for one in _dicts(answer["items"])]
+    if len(images) != answer["num_items"]:
+        raise KanervaError(
+            "name",
+            expected="a memory with a ledger whose images fit into one answer",
+            got=f"{answer['num_items']} items, of which the server lists {len(images)}",
+            fix="Open the folder of the server with kanerva.open.",
+        )
+    return torch.tensor(images)
 
 
 def reading_from(answer: dict[str, Json]) -> Reading:
@@ -135,3 +147,20 @@ def encoded_items(
         for item, fact in zip(items, facts, strict=True):
             item[argument[:-1]] = fact
     return items
+
+
+def save_export(path: Path, contents: bytes) -> None:
+    """Write the exported sums of a memory, if that is what the server sent."""
+    with tempfile.TemporaryDirectory() as folder:
+        received = Path(folder) / "received.safetensors"
+        received.write_bytes(contents)
+        try:
+            read_snapshot(received)
+        except KanervaError:
+            raise KanervaError(
+                "url",
+                expected="a server that sends the sums of a memory",
+                got=f"{len(contents):,} bytes of something else",
+                fix="Pass what `kanerva serve` printed. No file was written.",
+            ) from None
+    write_atomically(path, contents)

@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from http.cookiejar import CookieJar
 from typing import TypeVar
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from kanerva.errors import KanervaError
 from kanerva.web.tokens import check_token
@@ -33,10 +33,12 @@ class Connection:
 
     def __init__(self, url: str, *, token: str | None, timeout: float) -> None:
         parts = _parts(url)
+        if token is None:  # the server prints it as part of the address
+            token = next(iter(parse_qs(parts.query).get("token", [])), None)
         check_token("token", token)
         self.url = f"{parts.scheme}://{parts.netloc}"
-        self._token = token
-        self._timeout = timeout
+        self.token = token
+        self.timeout = timeout
         handlers: list[urllib.request.BaseHandler] = [
             urllib.request.HTTPCookieProcessor(CookieJar())
         ]
@@ -62,6 +64,8 @@ class Connection:
         answer = self.json(method, path, body)
         try:
             return read(answer)
+        except KanervaError:
+            raise
         except (LookupError, TypeError, ValueError, RuntimeError):  # another program's JSON
             raise self._foreign() from None
 
@@ -71,13 +75,13 @@ class Connection:
         headers = {"accept": "application/json"}
         if data is not None:
             headers["content-type"] = "application/json"
-        if self._token is not None:
-            headers["authorization"] = f"Bearer {self._token}"
+        if self.token is not None:
+            headers["authorization"] = f"Bearer {self.token}"
         request = urllib.request.Request(
             f"{self.url}/api{path}", data=data, headers=headers, method=method
         )
         try:
-            with self._opener.open(request, timeout=self._timeout) as answer:
+            with self._opener.open(request, timeout=self.timeout) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None

@@ -24,6 +24,8 @@ MAX_WAITING_S = 20.0
 """How long a request waits for others that compute."""
 MAX_REQUEST_S = 30.0
 """How long a request may take in all, its body included."""
+MAX_HEADER_S = 10.0
+"""How long the header of a request may take. The next request of a connection has 30 seconds."""
 MAX_CONNECTIONS = 300
 SHUTDOWN_S = 5.0
 """How long requests may go on after Ctrl-C."""

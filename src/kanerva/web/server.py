@@ -17,10 +17,11 @@ from kanerva.errors import KanervaError
 from kanerva.models.checkpoint import SHIPPED, load_memory_model
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.store import MemoryStore
-from kanerva.store.images import find_model
+from kanerva.store.images import find_model, model_fingerprint
 from kanerva.web.app import Served, make_app
 from kanerva.web.defaults import RECALL, SAMPLES, first_shipped
 from kanerva.web.guard import LOCAL_NAMES
+from kanerva.web.impatience import ImpatientProtocol
 from kanerva.web.limits import MAX_CONNECTIONS, SHUTDOWN_S
 
 PORT = 8642
@@ -87,6 +88,8 @@ def load_served(wanted: Wanted, port: int) -> Served:
     if store is not None and page_memory is not None:
         name = wanted.model or _model_of(store, page_memory)
     recall, _ = find_model(name)
+    if store is not None and page_memory is not None and wanted.model is not None:
+        _check_model_of(store, page_memory, recall, wanted.model)
     recall = recall.to(wanted.device)
     if recall.config.image_shape[0] != 1 or recall.config.image_shape[1] > 64:
         raise KanervaError(
@@ -128,7 +131,7 @@ def make_server(served: Served, on_ready: Callable[[], None] = lambda: None) -> 
     config = uvicorn.Config(
         make_app(served),  # pyright: ignore[reportArgumentType]
         loop="asyncio",
-        http="h11",
+        http=ImpatientProtocol,
         ws="none",
         log_level="warning",
         access_log=False,
@@ -205,6 +208,18 @@ def _model_of(store: MemoryStore, name: str) -> str:
             fix="Create one with: kanerva memory new FOLDER/NAME --model omniglot --ledger.",
         )
     return info.model
+
+
+def _check_model_of(store: MemoryStore, name: str, recall: KanervaMachine, given: str) -> None:
+    """Refuse a model that cannot read the memory of the page."""
+    info = store.info(name)
+    if info.fingerprint != model_fingerprint(recall):
+        raise KanervaError(
+            "--model",
+            expected=f"the model of '{name}': {info.model or 'of another file'}",
+            got=f"'{given}', another one",
+            fix="Leave --model out.",
+        )
 
 
 def _samples_for(recall: KanervaMachine, name: str) -> str:
