@@ -50,9 +50,15 @@ def test_salt_only_adds_ink():
     assert 0.09 < share < 0.11
 
 
+def test_the_result_is_a_copy():
+    images = torch.zeros(2, 1, 28, 28)
+    for kind in DAMAGES:
+        assert damage(images, kind).data_ptr() != images.data_ptr()
+
+
 def test_none_changes_nothing_and_colour_is_hit_in_all_channels():
     images = torch.rand(4, 3, 32, 32)
-    assert damage(images, "none") is images
+    assert torch.equal(damage(images, "none"), images)
     hit = damage(images, "block12", generator=seeded()) != images
     assert torch.equal(hit.any(1), hit.all(1))
 

@@ -149,3 +149,17 @@ def test_training_starts_from_a_trained_model(capsys):
         torch.testing.assert_close(value, two[name], rtol=0, atol=1e-6)
     with pytest.raises(kanerva.KanervaError, match="start-from"):
         parse(["train", "omniglot-fewshot-vae", *SMALL, *words, "--out", "three"])()
+
+
+def test_no_confidence_is_claimed(capsys):
+    """The memory keeps what drawings have in common; whether one was written it cannot say."""
+    drawing = render_glyphs([50], seed=0)[0, 0]
+    Image.fromarray(255 - drawing.numpy()).save("drawing.png")
+    report = call(capsys, "denoise", "fewshot", "--memory", "drawing.png", "--out", "read.png")
+    assert report["read"] == [
+        {"cue": "drawing.png", "confidence": None, "known": True, "out": "read.png"}
+    ]
+    parse(["denoise", "fewshot", "--memory", "drawing.png"])()
+    assert capsys.readouterr().out == "drawing.png: read, repaired: runs/denoise/drawing.png\n"
+    with pytest.raises(kanerva.KanervaError, match="a model that says how sure it is"):
+        parse(["denoise", "fewshot", "--memory", "drawing.png", "--min-confidence", "0.5"])()

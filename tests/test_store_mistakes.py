@@ -15,6 +15,7 @@ import torch
 
 import kanerva
 from kanerva import KanervaError
+from kanerva.data import render_glyphs
 from kanerva.models.checkpoint import save_model
 from kanerva.store import MemoryStore, plan_vectors
 from store_cases import SIZE, many_blocks, small_plan, state_of, vectors
@@ -436,3 +437,14 @@ def test_a_model_is_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "elsewhere")
     with kanerva.open(tmp_path / "store") as store:
         assert store.read("a", images).confidence.shape == (3,)
+
+
+def test_a_model_in_float64(tmp_path):
+    model = kanerva.load("omniglot").double()
+    store = kanerva.open(tmp_path, model=model)
+    store.create("a")
+    images = (render_glyphs(range(3), seed=0) > 20).float()
+    store.write("a", images)
+    found = store.read("a", images.double())
+    assert found.confidence.min() > 0.5
+    assert (found.items - images).abs().mean() < 0.05

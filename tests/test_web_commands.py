@@ -140,6 +140,7 @@ def test_a_taken_port_is_an_error_or_another_one_is_found(monkeypatch: pytest.Mo
         (("--samples", "nothing"), "nothing there"),
         (("--host", "192.0.2.7"), "--host"),
         (("--port", "70000"), "--port"),
+        (("--allow-host", "http://x/"), "name of a host"),
         (("--memory", "a/b", "--store", "a"), "--store"),
         (("--memory", "missing/b"), "name"),
         (("--store", "pyproject.toml"), "a file"),

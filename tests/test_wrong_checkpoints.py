@@ -109,3 +109,10 @@ def test_loading_draws_no_random_numbers(name):
     before = torch.random.get_rng_state()
     load_with_card(name)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_model_that_was_loaded_in_inference_mode_can_be_trained():
+    with torch.inference_mode():
+        model, _ = load_with_card("omniglot")
+    model.elbo(torch.zeros(1, 2, 1, 28, 28)).total.sum().backward()
+    assert any(parameter.grad is not None for parameter in model.parameters())

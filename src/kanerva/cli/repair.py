@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,6 +72,13 @@ def repair(options: Repair) -> tuple[dict[str, object], list[str]]:
 
     _check_outputs(options)
     model, _ = load_memory_model(options.checkpoint, device=choose_device(options.device))
+    if options.min_confidence is not None and not model.addressing.finds_items:
+        raise KanervaError(
+            "--min-confidence",
+            expected="a model that says how sure it is, for example handwriting",
+            got=f"'{options.checkpoint}', which knows what drawings have in common",
+            fix="Leave it out, or choose another model.",
+        )
     found = read_user_images(model, options.cues)
     files = _files(options, found.names)
     if options.cue is None:
@@ -82,7 +90,7 @@ def repair(options: Repair) -> tuple[dict[str, object], list[str]]:
     cues = damage(found.images, kind, generator=generator)
     result = model.read(cues, state, generator=generator, **options.reading.keywords())
     confidences: list[float] = result.confidence.tolist()
-    known = [confidence >= (options.min_confidence or 0) for confidence in confidences]
+    known = [not confidence < (options.min_confidence or 0) for confidence in confidences]
     files = [file for file, is_known in zip(files, known, strict=False) if is_known]
     images = [image for image, is_known in zip(result.images, known, strict=True) if is_known]
     for file, image in zip(files, images, strict=False):  # no files: only a sheet
@@ -117,7 +125,8 @@ def _line(name: str, confidence: float, is_known: bool, out: str | None) -> str:
     """What is said about one cue."""
     if not is_known:
         return f"{name}: not in memory (confidence {confidence:.2f})"
-    return f"{name}: confidence {confidence:.2f}" + (f", repaired: {out}" if out else "")
+    says = "read" if math.isnan(confidence) else f"confidence {confidence:.2f}"
+    return f"{name}: {says}" + (f", repaired: {out}" if out else "")
 
 
 def _check_outputs(options: Repair) -> None:

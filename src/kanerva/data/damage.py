@@ -175,7 +175,7 @@ def apply_damage(images: Tensor, kind: Damage, noise: DamageNoise) -> Tensor:
     size = (images.shape[-2], images.shape[-1])
     first, second = noise.per_image[..., 0], noise.per_image[..., 1]
     if kind == "none":
-        return images
+        return images.clone()
     if kind in ("salt", "salt20"):
         return torch.where(noise.per_pixel < (SALT if kind == "salt" else 2 * SALT), 1.0, images)
     if kind == "flip10":

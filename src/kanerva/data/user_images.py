@@ -47,8 +47,9 @@ def read_images(
     Each image is cut to its middle square and resized. For a binary model, the border of the image
     tells its background, and everything that stands out clearly from that becomes ink. Omniglot's
     threshold is used for this, so that drawings look as in training. In photographs with uneven
-    light the background is estimated around each pixel. Files in a folder that are not images are
-    skipped, with a `SkippedFilesWarning`.
+    light the background is estimated around each pixel. Of an animation or of several pages the
+    first image is read. Files in a folder that are not images are skipped, with a
+    `SkippedFilesWarning`.
 
     Args:
         paths: an image file, a folder of which all images are read, sorted by name, or several of

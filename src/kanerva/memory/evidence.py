@@ -56,7 +56,8 @@ class Evidence:
 
     Raises:
         KanervaError: shapes, dtypes or devices do not fit, a number is not finite, or no items can
-            have these statistics.
+            have these statistics. Without `squares`, any `cross` is taken as possible: codes could
+            be as long as it needs.
 
     Example:
         >>> import torch

@@ -24,6 +24,8 @@ class Addressing(nn.Module, ABC, Generic[State]):
 
     depends_on_memory: ClassVar[bool]
     """Whether q(y|x, M) looks at the memory. If so, items are written one after another."""
+    finds_items: ClassVar[bool] = True
+    """Whether an item can be found again, rather than only what many items have in common."""
     address_code_size: int
     """Y. The prior of y is N(0, I)."""
 

@@ -230,11 +230,12 @@ def model_from(tensors: Mapping[str, Tensor], metadata: Metadata) -> Model:
     try:
         if not isinstance(fields, dict):
             raise KeyError("no description of the model")
-        with torch.random.fork_rng(devices=[]):  # these first parameters are not used
+        # The first parameters are replaced. All can be trained, wherever they are loaded.
+        with torch.random.fork_rng(devices=[]), torch.inference_mode(False):
             model = build_model(config_from_dict(fields))
-        own = model.state_dict().items()
-        unfitted = {name: value for name, value in own if name.startswith(OPTIONAL)}
-        model.load_state_dict(unfitted | dict(tensors))
+            own = model.state_dict().items()
+            unfitted = {name: value for name, value in own if name.startswith(OPTIONAL)}
+            model.load_state_dict(unfitted | dict(tensors))
     except (TypeError, KeyError, RuntimeError) as error:
         raise KanervaError(
             "checkpoint",

@@ -91,8 +91,10 @@ def confidence_in(
     read? The image is encoded again, and its code is compared with what the memory holds at its
     address: an overfull memory holds mixtures there. Distances are relative to the distance of the
     cue's code from what an empty memory holds, so that the score does not depend on the scale of
-    codes. It is not a calibrated probability.
+    codes. It is not a calibrated probability. NaN where items cannot be found again.
     """
+    if not access.addressing.finds_items:
+        return codes.new_full(codes.shape[:-1], torch.nan)
     memory = access.memory
     prior = memory.initial_state(memory.batch_shape(state))
     cue_codes, expected = _code_and_memory(coder, access, cues, prior)

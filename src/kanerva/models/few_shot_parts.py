@@ -18,6 +18,8 @@ SMALLEST_VAR = 0.01
 class MapAddressing(LearnedAddressing[MemoryState]):
     """q(y|x) from the map h(x), the first half of what the coder gives."""
 
+    finds_items = False
+
     def posterior(self, embeddings: Tensor, state: MemoryState) -> Gaussian:
         return gaussian.from_parameters(self.address_net(embeddings.chunk(2, dim=-1)[0]))
 

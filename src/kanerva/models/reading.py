@@ -40,8 +40,8 @@ class ReadResult(NamedTuple):
     """(..., T, C): the codes that were decoded."""
     confidence: Tensor
     """(..., T) between 0 and 1: the probability that the reading is the image the cue was made of,
-    for a model with a calibration; a score for others. A cue without ink has 0. See
-    `kanerva.models.confidence`."""
+    for a model with a calibration; a score for others; NaN for a model of what drawings have in
+    common, such as `fewshot`. A cue without ink has 0. See `kanerva.models.confidence`."""
     steps: list[Tensor]
     """The images after each reading, the last one included."""
     objectives: Tensor | None = None

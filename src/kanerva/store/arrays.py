@@ -63,7 +63,8 @@ def to_float_tensor(argument: str, value: object) -> Tensor:
     if isinstance(array, Tensor):
         return array.resolve_neg().float()
     with np.errstate(over="ignore"):
-        return torch.from_numpy(np.ascontiguousarray(array, np.float32))
+        numbers = np.ascontiguousarray(array, np.float32)
+    return torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
 
 
 def checked_vectors(argument: str, vectors: object, size: int, *, first: int = 0) -> Floats:

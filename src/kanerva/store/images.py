@@ -46,6 +46,7 @@ class ImageCoder(ItemCoder):
         self.code_centre = torch.zeros(self.code_size, dtype=torch.float64)
         self.fingerprint = model_fingerprint(model)
         self._versions = _versions(model)
+        self._dtype = next(model.parameters()).dtype
 
     def describe(self) -> dict[str, object]:
         return {"model": self.reference, "image_shape": list(self.model.config.image_shape)}
@@ -62,7 +63,7 @@ class ImageCoder(ItemCoder):
                 fix="Leave values out, or create a memory of vectors for them.",
             )
         self._check_unchanged()
-        images = _checked_images(items, "images").to(self.model.device)
+        images = _checked_images(items, "images").to(self.model.device, self._dtype)
         self.model.coder.check_images("images", images)
         return images
 
@@ -103,9 +104,9 @@ class ImageCoder(ItemCoder):
         self, cues: Items, block: Callable[[int], Block], *, num_readings: int | None
     ) -> Answer:
         self._check_unchanged()
-        images = _checked_images(cues, "cues").to(self.model.device)
+        images = _checked_images(cues, "cues").to(self.model.device, self._dtype)
         found = block(0)
-        memory = found.memory.to(torch.float32).to(self.model.device)
+        memory = found.memory.to(self._dtype).to(self.model.device)
         result = self.model.read(images, memory, num_readings=num_readings)
         weights, confidence = result.weights.cpu(), confidence_of(result).cpu()
         return Answer(

@@ -242,7 +242,8 @@ class StoreFolder:
 
         """
         memory = self._memory(name)
-        check_integer("block", block, at_least=0, at_most=memory.config.num_blocks - 1, fix="0.")
+        most = memory.config.num_blocks - 1
+        check_integer("block", block, at_least=0, at_most=most, fix="Use 0.")
         state = memory.block(block, now=checked_time(now, clock.time())).memory
         return state.to(memory.dtype)
 

@@ -117,7 +117,8 @@ def _parts(url: object) -> SplitResult:
     """The parts of the address of a server."""
     with contextlib.suppress(ValueError):  # of a port that is no number, or of half a bracket
         parts = urlsplit(url if isinstance(url, str) else "")
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+        is_whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if is_whole and parts.path in ("", "/"):
             return parts
     shown = url.partition("?")[0] if isinstance(url, str) else url  # a token may come after it
     raise KanervaError(

@@ -1,6 +1,7 @@
 """Runs the application: the socket, the models, signals, and the browser."""
 
 import contextlib
+import re
 import signal
 import socket
 import threading
@@ -108,6 +109,14 @@ def load_served(wanted: Wanted, port: int) -> Served:
             got=f"{samples.config.image_shape}",
             fix=f"Leave it out, or choose {name}.",
         )
+    for other in wanted.allow_host:
+        if not re.fullmatch(r"[\w.:\[\]-]+", other):
+            raise KanervaError(
+                "--allow-host",
+                expected="the name of a host",
+                got=f"'{other}'",
+                fix="Leave out http:// and what comes after the name.",
+            )
     hosts = (*LOCAL_NAMES, *wanted.allow_host)
     local = is_local(wanted.host)
     if not local:

@@ -32,6 +32,9 @@ class LowRankCovariance(RowCovariance):
     directions about which the memory knows least (in units of the prior's deviation) leave F, and
     their diagonal moves into `variances`. The mean is updated before anything is dropped.
 
+    Writing and reading need no more memory than that. `dense`, `fill`, `memory_kl` and
+    `sample_memory` form the whole U.
+
     Args:
         variances: (..., K), positive.
         rank: the largest number of columns that F may have.
