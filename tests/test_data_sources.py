@@ -10,6 +10,7 @@ from PIL import Image
 from data_cases import fails, load_all, png, same, write_tar, write_zip
 from kanerva import KanervaError
 from kanerva.data import DATASETS, cifar10, load_dataset, render_glyphs
+from kanerva.data.folder import MixedBackgroundsWarning
 
 
 @pytest.fixture(autouse=True)
@@ -253,3 +254,15 @@ def test_dark_ink_on_a_light_background_is_ink(tmp_path):
         assert ("inverted" in dataset.encoding) == (name == "white")
     assert means[0] == pytest.approx(means[1], rel=0.01)
     assert 5 < means[0] < 50
+
+
+def test_backgrounds_of_both_kinds_are_noticed(tmp_path):
+    """A photograph may be light or dark; a drawing among the others must not turn inside out."""
+    drawn = np.zeros((40, 40), dtype=np.uint8)
+    drawn[10:30, 18:22] = 255
+    for number in range(12):
+        array = drawn if number < 2 else 255 - drawn
+        Image.fromarray(array).save(tmp_path / f"{number}.png")
+    with pytest.warns(MixedBackgroundsWarning, match="2 of 12 images have the other background"):
+        dataset = load_dataset(str(tmp_path), "train", show_progress=False)
+    assert "2 of 12 images" in dataset.encoding

@@ -207,3 +207,13 @@ def test_options_that_need_a_memory(here, words):
 )
 def test_options_that_need_no_memory(here, words):
     assert words[0] in mistake(*WRITE, *words, cwd=here)
+
+
+def test_no_file_is_named_that_was_not_written(here):
+    words = ("--cue", "torn.png", "--out", "new.png", "--min-confidence", "1", "--json")
+    done = run(*WRITE, *words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["out"] is None
+    assert report["read"][0]["out"] is None
+    assert not (here / "new.png").exists()

@@ -448,3 +448,8 @@ def test_a_model_in_float64(tmp_path):
     found = store.read("a", images.double())
     assert found.confidence.min() > 0.5
     assert (found.items - images).abs().mean() < 0.05
+
+
+def test_now_is_called_now(store):
+    with refused(store, "now: expected a finite number"):
+        store.read("a", vectors(1), now="x")

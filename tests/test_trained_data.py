@@ -143,9 +143,31 @@ def test_eval_says_that_the_images_changed(trained):
     """Which images are for testing depends on all of them."""
     assert run("eval", "run", *EVAL, cwd=trained).stderr == ""
     (trained / "drawings" / "0.png").unlink()
-    done = run("eval", "run", *EVAL, cwd=trained)
-    assert done.returncode == 0
-    assert "changed since" in done.stderr
+    note = "are not as they were when the model was trained"
+    for words in ((), ("--dataset", "drawings")):
+        done = run("eval", "run", *words, *EVAL, cwd=trained)
+        assert done.returncode == 0
+        assert note in done.stderr
+    (trained / "drawings").rename(trained / "moved")
+    assert note in run("eval", "run", "--dataset", "moved", *EVAL, cwd=trained).stderr
+    draw(trained / "drawings", first=0)
+    assert run("eval", "run", "--dataset", "drawings", *EVAL, cwd=trained).stderr == ""
+    assert run("eval", "run", "--dataset", "moved", *EVAL, cwd=trained).stderr == ""
+
+
+def test_held_out_images_are_not_trained_on(trained):
+    """`valid` is a part of `train`."""
+    words = ("--data.name", "drawings", "--training.steps", "2", "--out", "other")
+    done = run("train", "tiny", *SMALL_FLAGS, *words, "--data.monitor", "valid", cwd=trained)
+    assert done.returncode == 2
+    assert "--data.monitor: expected images that are not trained on" in done.stderr
+    plan = {"what": "x", "monitor": "valid", "runs": [{"label": "a", "recipe": "tiny"}]}
+    (trained / "plan.json").write_text(json.dumps(plan))
+    done = run("sweep", "plan.json", "--out", "sweep", "--steps", "2", cwd=trained)
+    assert done.returncode == 2
+    assert "--data.monitor: expected images that are not trained on" in done.stderr
+    done = run("eval", "run", "--split", "valid", *EVAL, cwd=trained)
+    assert "the whole training split, these images among them" in done.stderr
 
 
 def test_eval_says_that_images_are_repeated(trained):

@@ -10,8 +10,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from kanerva import MemoryState
 from kanerva.errors import KanervaError
 from kanerva.models.checkpoint import SHIPPED_FOLDER, find_checkpoint, load_with_card
+from kanerva.sparse import SparseMemory
 
 
 def mistake(name: object, cwd: Path) -> str:
@@ -116,3 +118,15 @@ def test_a_model_that_was_loaded_in_inference_mode_can_be_trained():
         model, _ = load_with_card("omniglot")
     model.elbo(torch.zeros(1, 2, 1, 28, 28)).total.sum().backward()
     assert any(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_files_of_other_kinds(tmp_path):
+    bits = torch.eye(8, dtype=torch.bool)
+    memory = SparseMemory(bits, radius=2)
+    memory.write(bits)
+    memory.save(tmp_path / "sparse.safetensors")
+    MemoryState(torch.zeros(3, 2), torch.eye(3)).save(tmp_path / "state.safetensors")
+    with pytest.raises(KanervaError, match=r"a sparse memory in .*SparseMemory\.load"):
+        load_with_card(tmp_path / "sparse.safetensors")
+    with pytest.raises(KanervaError, match=r"a memory in .*kanerva\.load_memory"):
+        load_with_card(tmp_path / "state.safetensors")

@@ -109,8 +109,9 @@ def evaluate_command(
         show_progress=not json,
     ).to(model.device)
     check_image_shape(model, images)
-    if dataset is None:
-        say_changes(trained)
+    say_changes(trained, dataset)
+    if trained.split == "train" and split == "valid" and trained.is_dataset(dataset):
+        say("note: the model was trained on the whole training split, these images among them")
     if len(images) < length:
         say(
             f"note: {images.name} has {len(images)} images, so episodes of {length} repeat some, "

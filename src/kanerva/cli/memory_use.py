@@ -23,7 +23,7 @@ def read(
         memory: FOLDER/NAME.
         cues: images and folders of images, or one .npy file with vectors or keys.
         threshold: the confidence from which on an answer is given.
-        readings: how often to read images; by default 6.
+        readings: how often to read images; by default until nothing changes.
         explain: how many written items to name for each answer; needs a ledger.
         out: where to save the answers: a .png sheet of cues and readings, or a .npy file for
             vectors; rows that are not in memory are NaN there.

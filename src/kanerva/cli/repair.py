@@ -111,7 +111,7 @@ def repair(options: Repair) -> tuple[dict[str, object], list[str]]:
         ],
         "damage": kind,
         "readings": len(result.steps),
-        "out": str(options.target) if options.target else None,
+        "out": str(options.target) if options.target and any(outs) else None,
         "sheet": str(options.sheet) if options.sheet else None,
         "skipped": skipped,
     }

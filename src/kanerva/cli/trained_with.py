@@ -1,5 +1,6 @@
 """What a model was trained with, as the card in its file says."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,12 @@ class TrainedWith(NamedTuple):
         """Whether a data set of the user's choice has the name of the one trained on."""
         return dataset is None or Path(dataset).name == self.name
 
+    def may_be_in(self, folder: str) -> bool:
+        """Whether a folder may be the one trained on: it is that one, or that one is gone."""
+        source = self.source or ""
+        is_known = os.path.realpath(folder) == os.path.realpath(source)
+        return os.path.isdir(folder) and (is_known or not os.path.isdir(source))
+
 
 def trained_with(card: Mapping[str, object]) -> TrainedWith:
     """Read the card of a model; what it does not say is as in the paper."""
@@ -90,7 +97,7 @@ def trained_with(card: Mapping[str, object]) -> TrainedWith:
     )
 
 
-def say_changes(trained: TrainedWith) -> None:
+def say_changes(trained: TrainedWith, dataset: str | None) -> None:
     """Say so if the folder of images is not as it was when the model was trained on it."""
     from kanerva.cli.terminal import say
     from kanerva.data import load_dataset
@@ -98,12 +105,13 @@ def say_changes(trained: TrainedWith) -> None:
 
     if trained.checksum is None or trained.split is None:
         return
+    if dataset is not None and not trained.may_be_in(dataset):
+        return
+    folder = dataset or trained.dataset
     binarisation = None if trained.binarisation == "none" else trained.binarisation
-    now = load_dataset(
-        trained.dataset, trained.split, binarisation=binarisation, show_progress=False
-    )
+    now = load_dataset(folder, trained.split, binarisation=binarisation, show_progress=False)
     if images_checksum(now) != trained.checksum:
         say(
-            f"note: the images in '{trained.source}' changed since the model was trained on them; "
-            "some that are evaluated here may have been trained on"
+            f"note: the images in '{folder}' are not as they were when the model was trained; some "
+            "that are evaluated here may have been trained on"
         )

@@ -1,5 +1,6 @@
 """Any folder of images as a data set."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,11 @@ from kanerva.data.image_files import FORMATS, has_light_background, open_image, 
 from kanerva.data.paths import read_file
 from kanerva.data.progress import tracked
 from kanerva.errors import KanervaError
+
+
+class MixedBackgroundsWarning(UserWarning):
+    """Some images of a folder are dark on light and others light on dark."""
+
 
 _GREY_MODES = {"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"}
 
@@ -67,8 +73,20 @@ def read(
     class_of = {name: number for number, name in enumerate(class_names)}
     stack = np.stack(images)
     encoding = f"image files, Pillow resized to {size} x {size}"
-    if grey and has_light_background(stack):
-        stack, encoding = 255 - stack, f"{encoding}, dark ink on light background inverted"
+    if grey:
+        is_light = has_light_background(stack)
+        num_others = sum(has_light_background(image) != is_light for image in stack)
+        if is_light:
+            stack, encoding = 255 - stack, f"{encoding}, dark ink on light background inverted"
+        if num_others:
+            words = f"{num_others} of {len(stack)} images have the other background"
+            encoding = f"{encoding}; {words}"
+            warnings.warn(
+                f"{folder}: {words}; all are inverted or none is, so their ink becomes background. "
+                "For drawings, invert those files; photographs may be as they should.",
+                MixedBackgroundsWarning,
+                stacklevel=2,
+            )
     return in_split_order(
         random_parts(is_test, len(images)),
         images=stack,

@@ -77,8 +77,14 @@ def collect_readings(
             signs.append(Signs(*(sign.flatten() for sign in result.signs)))
             right.append(is_right)
             stored.append(is_written)
-    joined = Signs(*(torch.cat(parts) for parts in zip(*signs, strict=True)))
-    return Readings(joined, torch.cat(right), torch.cat(stored))
+    return joined([Readings(*parts) for parts in zip(signs, right, stored, strict=True)])
+
+
+def joined(readings: Sequence[Readings]) -> Readings:
+    """Several lots of readings as one."""
+    signs, right, written = zip(*readings, strict=True)
+    columns = Signs(*(torch.cat(parts) for parts in zip(*signs, strict=True)))
+    return Readings(columns, torch.cat(right), torch.cat(written))
 
 
 def calibrate_confidence(

@@ -46,7 +46,8 @@ class Evidence:
     `Evidence.of`. The statistics are float64; a posterior has the dtype of its prior.
 
     Args:
-        gram: W' W / sigma^2, (..., K, K). This and the others are copied, in float64.
+        gram: W' W / sigma^2, (..., K, K). This and the others are copied, in float64. Do not change
+            the attributes of evidence in place.
         cross: W' Z / sigma^2, (..., K, C).
         count: the number of items in each memory of the batch.
         squares: the sum of |z|^2 / sigma^2 over the items, (...). The posterior does not need it;

@@ -15,7 +15,9 @@ def load_memory(path: str | Path, *, device: str | torch.device = "cpu") -> Memo
     """Load a memory from a file that `MemoryState.save` wrote.
 
     Everything comes back bit for bit: the mean, the covariance in its own representation, the
-    dtype and the batch. A checksum is verified, and nothing in the file can run code.
+    dtype and the batch. A checksum is verified, and nothing in the file can run code. The file does
+    not know a model: read the memory with the model that wrote it, in the same state of training.
+    `kanerva.open` keeps memories together with the fingerprint of their model.
 
     Args:
         path: the file.

@@ -30,6 +30,12 @@ SHIPPED_KINDS: dict[str, type[Model]] = {
     "fewshot-vae": LadderVAE,
 }
 """The classes of the models that are not a `KanervaMachine`."""
+OTHER_FILES: dict[object, str] = {
+    "memory": "kanerva.load_memory",
+    "sparse memory": "SparseMemory.load",
+    "memory sums": "MemoryStore.merge",
+}
+"""Kinds of files that hold no model, and what reads them."""
 OPTIONAL = "ranking."
 """Parameters that older checkpoints do not have: what is fitted after training."""
 OLD_NAMES = {
@@ -199,12 +205,13 @@ def save_checkpoint(
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Metadata]:
     """Tensors and metadata of a checkpoint, with today's names for the parameters."""
     tensors, metadata, schema = read_tensor_file(path)
-    if metadata.get("kind") == "memory":
+    kind = metadata.get("kind")
+    if kind in OTHER_FILES:
         raise KanervaError(
             "checkpoint",
             expected="the checkpoint of a model",
-            got=f"a memory in '{path}'",
-            fix="Load it with kanerva.load_memory; name a model, for example omniglot.",
+            got=f"a {kind} in '{path}'",
+            fix=f"Load it with {OTHER_FILES[kind]}; name a model, for example omniglot.",
         )
     for part in ("model", "card", "config"):
         if not isinstance(metadata.get(part, {}), dict):

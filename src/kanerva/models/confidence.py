@@ -38,6 +38,10 @@ class Signs(NamedTuple):
     """The share of the reading's ink that the cue does not have."""
     missing_ink: Tensor
     """The share of the cue's ink that the reading does not have."""
+    cue_ink: Tensor
+    """ln(1 + pixels of ink in the cue): what is left of a drawing may be a dot."""
+    shared_ink: Tensor
+    """The same of the pixels that the cue and the reading share."""
     fill: Tensor
     """How full the memory is."""
 
@@ -57,11 +61,16 @@ class Calibration(FittedNetwork):
         return torch.sigmoid(self.logits(torch.stack(torch.broadcast_tensors(*signs), -1)))
 
 
-def ink_shares(cues: Tensor, images: Tensor) -> tuple[Tensor, Tensor]:
-    """`Signs.added_ink` and `Signs.missing_ink` of readings (..., T, channels, H, W)."""
+def ink_signs(cues: Tensor, images: Tensor) -> dict[str, Tensor]:
+    """The signs of readings (..., T, channels, H, W) that are made of ink."""
     cues, images = cues.flatten(-3), images.flatten(-3)
-    both = torch.minimum(cues, images).sum(-1)
-    return 1 - both / images.sum(-1).clamp_min(1), 1 - both / cues.sum(-1).clamp_min(1)
+    ink, both = cues.sum(-1), torch.minimum(cues, images).sum(-1)
+    return {
+        "added_ink": 1 - both / images.sum(-1).clamp_min(1),
+        "missing_ink": 1 - both / ink.clamp_min(1),
+        "cue_ink": ink.log1p(),
+        "shared_ink": both.log1p(),
+    }
 
 
 def zero_without_ink(confidence: Tensor, cues: Tensor, images: Tensor, coder: Coder) -> Tensor:

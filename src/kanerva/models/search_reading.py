@@ -18,7 +18,7 @@ from kanerva.models.confidence import (
     Calibration,
     Signs,
     confidence_in,
-    ink_shares,
+    ink_signs,
     zero_without_ink,
 )
 from kanerva.models.fourier_keys import FourierKeys
@@ -229,14 +229,12 @@ class SearchReader:
     ) -> Signs:
         width = self.access.addressing.key_width or 1.0
         again = self.access.addressing.posterior(self.coder.encode(images), memory).mean
-        added, missing = ink_shares(cues, images)
         own = embeddings.chunk(2, -1)[0]
         return Signs(
             *found[2:-1],
             return_distance=(again - found.address_codes[-1]).norm(dim=-1) / width,
             code_distance=(own - codes).square().mean(-1).clamp_min(1e-6).log(),
-            added_ink=added,
-            missing_ink=missing,
+            **ink_signs(cues, images),
             # A memory that is less certain than the prior began with another one.
             fill=torch.where(found.fill < -FILL_TOLERANCE, 1.0, found.fill),
         )

@@ -187,7 +187,7 @@ class SparseMemory(BitCounters):
         """The K fixed addresses as bits, (K, D) of bool; A in the paper.
 
         Returns:
-            (K, D), bool.
+            (K, D), bool. It is the memory's own tensor: do not change it in place.
 
         Example:
             >>> SparseMemory(torch.tensor([[0, 1], [1, 1]]), radius=1).addresses

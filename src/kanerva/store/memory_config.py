@@ -95,11 +95,11 @@ def check_half_life(half_life: float | None) -> None:
         )
 
 
-def checked_time(time: float | None, now: float) -> float:
-    """The time of a write, in seconds since 1970."""
+def checked_time(time: float | None, now: float, argument: str = "time") -> float:
+    """A time in seconds since 1970; by default now."""
     if time is None:
         return now
-    check_number("time", time, at_least=-1e11, at_most=1e11, fix="Pass time.time(), for example.")
+    check_number(argument, time, at_least=-1e11, at_most=1e11, fix="Pass time.time(), for example.")
     return float(time) + 0.0  # not -0.0, which SQLite would change
 
 

@@ -143,7 +143,8 @@ class MemoryStore(StoreFolder):
                 memory: `known` is False for them.
             num_readings: how often to read images; by default until nothing moves. Not for
                 vectors.
-            now: the time of reading for a memory that fades; by default now.
+            now: the time of reading for a memory that fades; by default now. Items with a later
+                time count in full.
 
         Returns:
             Items, confidence, and which cues are known.
@@ -156,7 +157,7 @@ class MemoryStore(StoreFolder):
         check_number("threshold", threshold, at_least=0, at_most=1, fix="0.5 is a good start.")
         if num_readings is not None:
             check_integer("num_readings", num_readings, at_most=1000, fix="Leave it out.")
-        when = checked_time(now, clock.time())
+        when = checked_time(now, clock.time(), "now")
         answer = memory.coder.read(
             cues, lambda number: memory.block(number, now=when), num_readings=num_readings
         )
@@ -177,7 +178,9 @@ class MemoryStore(StoreFolder):
         """
         memory = self._memory(name)
         encoded = memory.coder.without_values(items)
-        return torch.from_numpy(novelty_of(memory, encoded, now=checked_time(now, clock.time())))
+        return torch.from_numpy(
+            novelty_of(memory, encoded, now=checked_time(now, clock.time(), "now"))
+        )
 
     def attribute(
         self, name: str, cues: Items, *, num_readings: int | None = None, now: float | None = None
@@ -195,7 +198,7 @@ class MemoryStore(StoreFolder):
             block, the strongest first, and the prior's part. Their sum is the reading.
 
         """
-        memory, when = self._memory(name), checked_time(now, clock.time())
+        memory, when = self._memory(name), checked_time(now, clock.time(), "now")
         reading = self.read(name, cues, num_readings=num_readings, now=when)
         return attributions(memory, reading.weights, reading.blocks, now=when)
 

@@ -244,7 +244,7 @@ class StoreFolder:
         memory = self._memory(name)
         most = memory.config.num_blocks - 1
         check_integer("block", block, at_least=0, at_most=most, fix="Use 0.")
-        state = memory.block(block, now=checked_time(now, clock.time())).memory
+        state = memory.block(block, now=checked_time(now, clock.time(), "now")).memory
         return state.to(memory.dtype)
 
     def export(self, name: str, path: str | Path) -> None:

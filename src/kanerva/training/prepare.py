@@ -176,3 +176,14 @@ def _copy_parameters(name: str, model: Model) -> None:
             fix="Name a model that the same recipe gave, or leave it out.",
         )
     model.load_state_dict(theirs)
+
+
+def check_held_out(config: Config) -> None:
+    """Refuse to call images held out that are trained on."""
+    if config.data.split == "train" and config.data.monitor == "valid":
+        raise KanervaError(
+            "--data.monitor",
+            expected="images that are not trained on: test, or valid next to --data.split fit",
+            got="valid, which is a part of train",
+            fix="Add --data.split fit.",
+        )

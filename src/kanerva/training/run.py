@@ -21,6 +21,7 @@ from kanerva.training.diverged import DivergedError, SkipCounter
 from kanerva.training.parallel import Parallel
 from kanerva.training.prepare import (
     Images,
+    check_held_out,
     episode_sampler,
     images_checksum,
     new_training,
@@ -116,6 +117,7 @@ class Run:
 
     def start(self, recipe: str) -> None:
         """Begin in a fresh folder, and write the settings there."""
+        check_held_out(self.config)
         self.settings = replace(self.settings, recipe=recipe)
         self.folder.start(self.settings)
 
