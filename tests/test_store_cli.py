@@ -1,6 +1,7 @@
 """`kanerva memory ...`: every command on images and vectors, and their mistakes."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -201,3 +202,16 @@ def test_lines_end_where_files_say(here, call):
         call(f"memory new m/{number} --num-items 30 --size 24 --ledger")
         written = as_json(call(f"memory write m/{number} six.npy --ids ids.txt --json"))
         assert written["ids"] == ids
+
+
+def test_names_that_are_not_unicode(call, here):
+    """Linux allows any bytes in the name of a file."""
+    image = Path("drawings/0.png").read_bytes()
+    (here / "odd").mkdir()
+    with open(os.fsencode(here / "odd") + b"/\xff.png", "wb") as file:
+        file.write(image)
+    call("memory new memories/odd --model omniglot --ledger")
+    written = as_json(call("memory write memories/odd odd --json"))
+    assert written["written"] == 1
+    read = as_json(call("memory read memories/odd odd --explain 1 --json"))
+    assert read["read"][0]["from"][0]["label"] == "\\xff.png"

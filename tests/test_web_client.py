@@ -1,6 +1,7 @@
 """`kanerva.Client` works like the local store, and its mistakes are ours."""
 
 import pickle
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -246,3 +247,37 @@ def test_ids_are_a_list(client: kanerva.Client, facts):
     for argument in ("ids", "labels"):
         with pytest.raises(KanervaError, match="in order"):
             client.write(f"list-{type(facts).__name__}", drawings(3), **{argument: facts})
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"err'])
+def test_an_error_that_is_cut_off(rest: bytes):
+    """Of a proxy, or of a server that is stopping."""
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 500\r\n\r\n" + rest)
+        connection.close()
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        Thread(target=answer, daemon=True).start()
+        client = kanerva.Client(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=5)
+        with pytest.raises(KanervaError, match="a server that answers"):
+            client.names()
+
+
+def test_long_ids_and_large_requests(client: kanerva.Client):
+    client.create("long", stored=False)
+    with pytest.raises(KanervaError, match="5000 characters"):
+        client.write("long", drawings(1), ids=["漢" * 5001])
+    client.write("long", drawings(1), ids=["漢" * 5000])
+    assert client.forget("long", ["漢" * 5000]).num_items == 1
+    ids = [f"{number:02d}" + "漢" * 78 for number in range(64)]
+    client.write("long", drawings(64), ids=ids)
+    assert client.forget("long", ids).num_items == 64
+    with pytest.raises(KanervaError, match="shorter labels and ids"):
+        client.forget("long", ids * 5)
+    with pytest.raises(KanervaError, match="at most 4,000,000 bytes"):
+        client.write("long", drawings(64), labels=["y" * 100_000] * 64)

@@ -134,7 +134,13 @@ def write(
         json: print one JSON object and nothing else.
 
     """
-    from kanerva.cli.memory_files import array_from, items_from, lines_of, located
+    from kanerva.cli.memory_files import (
+        array_from,
+        items_from,
+        lines_of,
+        located,
+        path_as_text,
+    )
     from kanerva.cli.memory_reports import say_partly_written, written_report
     from kanerva.errors import printable
 
@@ -144,8 +150,9 @@ def write(
         words = lines_of("--labels", labels)
         payloads = None
         if found.names is not None and store.info(name).ledger:
-            payloads = [str(Path(file).absolute()) for file in found.names]
-            words = words if words is not None else [Path(file).name for file in found.names]
+            payloads = [path_as_text(Path(file).absolute()) for file in found.names]
+            if words is None:
+                words = [path_as_text(Path(file).name) for file in found.names]
         try:
             written = store.write(
                 name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -105,3 +106,8 @@ def say_bytes(count: int) -> str:
             return f"{count:.3g} {unit}" if unit != "bytes" else f"{count} bytes"
         count = count / 1000  # pyright: ignore[reportAssignmentType]
     return f"{count:.3g} GB"
+
+
+def path_as_text(path: str | Path) -> str:
+    """A path as text that can be stored: bytes of its name that are no UTF-8 are escaped."""
+    return os.fsencode(path).decode(errors="backslashreplace")

@@ -11,6 +11,7 @@ from typing import TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from kanerva.errors import KanervaError
+from kanerva.web.limits import MAX_BODY_BYTES, MAX_PATH_BYTES
 from kanerva.web.tokens import check_token
 
 T = TypeVar("T")
@@ -77,14 +78,22 @@ class Connection:
             headers["content-type"] = "application/json"
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
+        if len(data or b"") > MAX_BODY_BYTES or len(path) > MAX_PATH_BYTES:
+            raise KanervaError(
+                "request",
+                expected=f"at most {MAX_BODY_BYTES:,} bytes, and {MAX_PATH_BYTES:,} of ids",
+                got=f"{len(data or b''):,} and {len(path):,}",
+                fix="Pass fewer items at once, or shorter labels and ids.",
+            )
         request = urllib.request.Request(
             f"{self.url}/api{path}", data=data, headers=headers, method=method
         )
         try:
-            with self._opener.open(request, timeout=self.timeout) as answer:
-                return answer.read()
-        except urllib.error.HTTPError as error:
-            raise self._refused(error) from None
+            try:
+                with self._opener.open(request, timeout=self.timeout) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError as error:
+                raise self._refused(error.read().decode(errors="replace")) from None
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = getattr(error, "reason", error)
             raise KanervaError(
@@ -94,9 +103,9 @@ class Connection:
                 fix="Start it with: kanerva serve; and check address and port.",
             ) from None
 
-    def _refused(self, error: urllib.error.HTTPError) -> KanervaError:
+    def _refused(self, answer: str) -> KanervaError:
         try:
-            parts = json.loads(error.read())["error"]
+            parts = json.loads(answer)["error"]
             words = {key: str(parts[key]) for key in ("argument", "expected", "got", "fix")}
         except (ValueError, KeyError, TypeError):
             return self._foreign()

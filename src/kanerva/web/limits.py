@@ -4,6 +4,10 @@ KNOWN_FROM = 0.5
 """The confidence from which on a reading counts as "in memory"."""
 MAX_BODY_BYTES = 4_000_000
 """The largest body of a request: 64 images as arrays fit."""
+MAX_PATH_BYTES = 60_000
+"""The longest path of a request with its ids, as they are quoted there."""
+MAX_ID_CHARACTERS = 5_000
+"""The longest id: a path has room for one of these, whatever its characters are."""
 MAX_IMAGES = 64
 """The most images of one request or answer, and the most images between two."""
 MAX_READINGS = 64

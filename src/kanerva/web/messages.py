@@ -8,6 +8,7 @@ from kanerva.store import names
 from kanerva.web.images import Format
 from kanerva.web.limits import (
     KNOWN_FROM,
+    MAX_ID_CHARACTERS,
     MAX_IMAGES,
     MAX_PNG_CHARACTERS,
     MAX_READINGS,
@@ -18,6 +19,7 @@ NAME = f"^{names.NAME.pattern}$"
 BASE64 = "[A-Za-z0-9+/]+={0,2}"
 Name = Annotated[str, Field(pattern=NAME, description=names.NAME_WORDS.capitalize() + ".")]
 ItemId = Annotated[str, Field(min_length=1, description="The id of an item: any text.")]
+NewId = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS)]
 Label = Annotated[str, Field(min_length=1, max_length=80)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 WHOLE = BeforeValidator(lambda value: _number(value))
@@ -98,7 +100,7 @@ class NewItem(_Request):
     """An image to write."""
 
     image: Image
-    id: ItemId | None = Field(None, description="By default a random one.")
+    id: NewId | None = Field(None, description="By default a random one.")
     label: Label | None = None
 
 
