@@ -287,11 +287,12 @@ CHECKS = {
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory) -> str:
-    """A folder of grey images."""
+    """A folder of images: a grey square on black."""
     folder = tmp_path_factory.mktemp("pictures")
     for number in range(30):
-        shade = Image.new("L", (28, 28), color=8 * number)
-        shade.save(folder / f"{number}.png")
+        image = Image.new("L", (28, 28))
+        image.paste(8 * number, (7, 7, 21, 21))
+        image.save(folder / f"{number}.png")
     return str(folder)
 
 
