@@ -177,6 +177,7 @@ def test_denoising_is_measured_against_the_clean_image(machine):
     assert 0.1 < result.cue_error < 0.16
     assert result.errors[1] < 0.8 * result.cue_error
     assert len(result.errors) == len(result.stderrs) == 2
+    assert result.image_bytes == 32 * 98  # 28 x 28 bits are 98 bytes
     whole = measure_denoising(
         machine, data, kind="none", num_episodes=4, num_readings=2, batch_size=3
     )

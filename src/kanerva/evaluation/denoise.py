@@ -1,5 +1,6 @@
 """How much of the damage a memory repairs (section 4.3), over episodes of a data set."""
 
+import math
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -131,7 +132,7 @@ def _summary(
         hopfield_error=hopfield[0].item(),
         hopfield_recognised=hopfield[1].item(),
         memory_bytes=4 * numbers,
-        image_bytes=episode_length * (pixels + 7) // 8,
+        image_bytes=episode_length * math.ceil(pixels / 8),
     )
 
 
