@@ -1,4 +1,4 @@
-"""Images for the figures: reconstructions, repairs, samples and interpolations of trained models.
+"""Images for the figures: reconstructions, repairs, recall, samples and interpolations.
 
     python experiments/figure_images.py results/figure_images.json \
         [--paper MODEL --paper-vae MODEL] [--cifar MODEL --cifar-vae MODEL] [--data-folder data]
@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
-from kanerva.data.damage import damage
+from kanerva.data.damage import DAMAGES, Damage, damage
+from kanerva.evaluation.baselines import nearest_images
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.vae import VAE
@@ -26,6 +27,10 @@ READINGS = (0, 2, 4, 6, 8)
 NUM_IMAGES = 8
 """Images in a row."""
 EPISODE_LENGTH = 32
+MOST_EPISODES = 40
+"""In how many episodes a failure of recall is looked for."""
+KINDS: tuple[Damage, ...] = tuple(kind for kind in DAMAGES if kind != "salt")
+"""The kinds of damage that recall is measured with: salt is a weaker salt20."""
 ALGORITHM_1: dict[str, Any] = {"keep_cue": False}
 """Reading as the paper's algorithm 1 has it, whatever the default of `read` is."""
 
@@ -54,6 +59,10 @@ def main() -> None:
         )
         for name, (data_set, machine, vae) in models.items()
     }
+    reader = load("handwriting")
+    assert isinstance(reader, KanervaMachine)
+    test = load_dataset("omniglot", "test", data_folder=options.data_folder)
+    images["handwriting"] = recall_images(reader, test)
     options.out.write_text(json.dumps(images))
 
 
@@ -114,6 +123,35 @@ def sample_images(
         "written": images_to_json(images),
         **{f"reading {number}": images_to_json(steps[number]) for number in READINGS},
     }
+
+
+@torch.no_grad()
+def recall_images(
+    machine: KanervaMachine, test: Dataset, num_episodes: int = MOST_EPISODES
+) -> dict[str, dict[str, ImageJson]]:
+    """For each kind of damage the first two cues and the first failure, if there is one.
+
+    Each is four images: written, cue, what the memory returns, and the nearest stored image.
+    """
+    sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH)
+    examples: dict[str, ImageJson] = {}
+    failures: dict[str, ImageJson] = {}
+    for kind in KINDS:
+        generator = torch.Generator().manual_seed(0)
+        for number in range(num_episodes):
+            written = sampler.sample(1, generator=generator)[0]
+            cues = damage(written, kind, generator=generator)
+            read = machine.read(cues, machine.write(written)).images
+            nearest = nearest_images(cues[None], written[None])[0]
+            four = torch.stack([written, cues, read, nearest], dim=1)
+            if number == 0:
+                examples[kind] = images_to_json(four[:2].flatten(0, 1))
+            distance = torch.cdist(read.flatten(1), written.flatten(1), p=1)
+            wrong = distance.diag() > distance.amin(-1)  # two equal images are both right
+            if wrong.any():
+                failures[kind] = images_to_json(four[wrong][0])
+                break
+    return {"recall": examples, "failures": failures}
 
 
 def rows_used(machine: KanervaMachine, test: Dataset) -> dict[str, float]:

@@ -12,6 +12,7 @@ from torch import nn
 import kanerva
 from kanerva import VAE
 from kanerva.data import load_dataset
+from kanerva.figures.recall_drawings import recall_images
 from kanerva.figures.results import Results
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -57,6 +58,24 @@ def test_figures_can_read_the_images(models, glyphs, tmp_path):
         assert len(rows["written"]) == count
     assert len(results.image_rows("glyphs", "line")) == 4
     assert len(results.image_rows("glyphs", "vae")) == 6
+
+
+def test_recall_and_its_failures(glyphs, tmp_path):
+    """Two cues of each kind, and of most kinds a failure of a model that is bad at it."""
+    images = experiment("figure_images").recall_images(kanerva.load("omniglot"), glyphs, 2)
+    (tmp_path / "figure_images.json").write_text(json.dumps({"handwriting": images}))
+    results = Results.load(tmp_path)
+    examples = results.image_rows("handwriting", "recall")
+    failures = results.image_rows("handwriting", "failures")
+    assert len(examples) == 15
+    assert set(failures) < set(examples)
+    assert all(row.shape == (8, 1, 28, 28) for row in examples.values())
+    assert all(row.shape == (4, 1, 28, 28) for row in failures.values())
+    written, cue, _, nearest = examples["none"][:4]
+    assert (written == cue).all()
+    assert (written == nearest).all()
+    without = ", ".join(kind for kind in examples if kind not in failures)
+    assert recall_images(results).verdict.endswith(f"No such cue was found with: {without}.")
 
 
 def test_samples_are_counted(models, glyphs):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kanerva.figures import curve_drawings as curves
 from kanerva.figures import image_drawings as images
+from kanerva.figures import recall_drawings as recall
 from kanerva.figures.drawings import OTHER_DATA, Drawn
 from kanerva.figures.results import Results
 
@@ -82,6 +83,18 @@ CATALOGUE = (
         "Errors of denoising over readings",
         "The paper shows images; here their errors are measured.",
         curves.denoising_errors,
+    ),
+    Entry(
+        "recall-by-damage",
+        "Recall under every kind of damage, the model handwriting",
+        "Only blocks are shown, and no other method.",
+        recall.recall_by_damage,
+    ),
+    Entry(
+        "recall-images",
+        "What comes back from damaged cues, failures included",
+        "Only blocks are shown, and no failures.",
+        recall.recall_images,
     ),
     Entry(
         "prior-samples",

@@ -6,11 +6,12 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 COLOURS = ("#1f5fa8", "#c4572b", "#3d7f5f", "#8a5aa5")
 """One for each kind of run. They can be told apart in print and by colour-blind readers."""
 STROKES = ("-", "--", ":", "-.")
+MARKERS = ("o", "x", "+", "|")
 
 Curve = tuple[Sequence[float], Sequence[float]]
 """Positions and values of a line."""
@@ -147,6 +148,40 @@ def curves_with_errors(lines: Sequence[ErrorCurve], *, x: str, y: str, log: bool
     else:
         axes.set_ylim(0, None)
     figure.legend(frameon=False, loc="outside lower center", ncols=max(len(models), 2))
+    return figure
+
+
+def dots(names: Sequence[str], parts: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Draw numbers as dots in a line for each name; the parts stand side by side.
+
+    Args:
+        names: of the lines, from top to bottom.
+        parts: for the label of each horizontal axis, the numbers of each kind of dot.
+
+    """
+    figure = Figure(figsize=(4.2 * len(parts), 1.2 + 0.28 * len(names)), layout="constrained")
+    kinds = list(dict.fromkeys(kind for groups in parts.values() for kind in groups))
+    for number, (x, groups) in enumerate(parts.items(), 1):
+        axes = figure.add_subplot(1, len(parts), number)
+        for kind, values in groups.items():
+            place = kinds.index(kind)
+            axes.plot(
+                values,
+                range(len(names)),
+                MARKERS[place % len(MARKERS)],
+                color=COLOURS[place % len(COLOURS)],
+                alpha=0.8,
+            )
+        axes.set_yticks(range(len(names)), names if number == 1 else [""] * len(names))
+        axes.invert_yaxis()
+        axes.set_xlim(0, None)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        _style(axes, x, "")
+    handles = [
+        Line2D([], [], color=COLOURS[n % len(COLOURS)], marker=MARKERS[n % len(MARKERS)], ls="")
+        for n in range(len(kinds))
+    ]
+    figure.legend(handles, kinds, frameon=False, loc="outside lower center", ncols=len(kinds))
     return figure
 
 

@@ -12,6 +12,8 @@ from kanerva.figures.saved_json import SavedJson
 
 Rows = dict[str, NDArray[np.float64]]
 """Images (N, channels, H, W) for each label."""
+NUM_WRITTEN = 32
+"""Images in an episode of the table of damages."""
 
 
 class MissingResultError(Exception):
@@ -31,6 +33,22 @@ class Denoising:
     def falls(self) -> bool:
         """Whether the first reading repairs something, and the third more than the first."""
         return min(self.errors[:3][-1:], default=1.0) < self.errors[0] < self.cue_error
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What came back for one kind of damage, from a memory and from two other methods."""
+
+    num_cues: int
+    cue_error: float
+    error: float
+    """After the last reading."""
+    recognised: float
+    """Share of cues whose reading is nearest to its own original."""
+    nearest_error: float
+    nearest_recognised: float
+    hopfield_error: float
+    hopfield_recognised: float
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,26 @@ class Results:
             cue_error=saved["cue_error"].number(),
             errors=_numbers(saved["errors"]),
         )
+
+    def recall_by_damage(self) -> dict[str, Recall]:
+        """For each kind of damage, what `experiments/recall.py` measured."""
+        saved = self._file("recall_report").get("damages")
+        if saved is None:
+            raise MissingResultError("damages in recall_report.json")
+        return {
+            kind: Recall(
+                num_cues=NUM_WRITTEN * row["episodes"].integer(),
+                cue_error=row["cue_error"].number(),
+                error=_numbers(row["errors"])[-1],
+                recognised=row["recognised"].number(),
+                nearest_error=row["nearest_error"].number(),
+                nearest_recognised=row["nearest_recognised"].number(),
+                hopfield_error=row["hopfield_error"].number(),
+                hopfield_recognised=row["hopfield_recognised"].number(),
+            )
+            for kind, row in saved.entries().items()
+            if kind != "what"
+        }
 
     def inside_of_memories(self) -> list[ErrorCurve]:
         """Bounds of more models at several episode lengths, if they were measured."""
