@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
-from kanerva.data.damage import DAMAGES, Damage, damage
+from kanerva.data.damage import REPORTED_DAMAGES, damage
 from kanerva.evaluation.baselines import nearest_images
+from kanerva.evaluation.denoise import is_recognised
 from kanerva.models.checkpoint import load
 from kanerva.models.kanerva_machine import KanervaMachine
 from kanerva.models.vae import VAE
@@ -29,8 +30,6 @@ NUM_IMAGES = 8
 EPISODE_LENGTH = 32
 MOST_EPISODES = 40
 """In how many episodes a failure of recall is looked for."""
-KINDS: tuple[Damage, ...] = tuple(kind for kind in DAMAGES if kind != "salt")
-"""The kinds of damage that recall is measured with: salt is a weaker salt20."""
 ALGORITHM_1: dict[str, Any] = {"keep_cue": False}
 """Reading as the paper's algorithm 1 has it, whatever the default of `read` is."""
 
@@ -136,20 +135,18 @@ def recall_images(
     sampler = EpisodeSampler(test, num_items=EPISODE_LENGTH)
     examples: dict[str, ImageJson] = {}
     failures: dict[str, ImageJson] = {}
-    for kind in KINDS:
+    for kind in REPORTED_DAMAGES:
         generator = torch.Generator().manual_seed(0)
         for number in range(num_episodes):
-            written = sampler.sample(1, generator=generator)[0]
+            written = sampler.sample(1, generator=generator)
             cues = damage(written, kind, generator=generator)
             read = machine.read(cues, machine.write(written)).images
-            nearest = nearest_images(cues[None], written[None])[0]
-            four = torch.stack([written, cues, read, nearest], dim=1)
+            four = torch.stack([written, cues, read, nearest_images(cues, written)], dim=2)
             if number == 0:
-                examples[kind] = images_to_json(four[:2].flatten(0, 1))
-            distance = torch.cdist(read.flatten(1), written.flatten(1), p=1)
-            wrong = distance.diag() > distance.amin(-1)  # two equal images are both right
-            if wrong.any():
-                failures[kind] = images_to_json(four[wrong][0])
+                examples[kind] = images_to_json(four[0, :2].flatten(0, 1))
+            is_failure = ~is_recognised(read, written)
+            if is_failure.any():
+                failures[kind] = images_to_json(four[is_failure][0])
                 break
     return {"recall": examples, "failures": failures}
 

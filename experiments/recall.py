@@ -26,15 +26,13 @@ from torch import Tensor
 
 from kanerva.atomic import write_atomically
 from kanerva.data import Dataset, EpisodeSampler, load_dataset
-from kanerva.data.damage import DAMAGES, Damage, damage
+from kanerva.data.damage import DAMAGES, REPORTED_DAMAGES, Damage, damage
 from kanerva.evaluation.calibrate import Readings, collect_readings
 from kanerva.evaluation.denoise import measure_denoising
 from kanerva.evaluation.evaluate import evaluate
 from kanerva.models.checkpoint import load, load_with_card
 from kanerva.models.kanerva_machine import KanervaMachine
 
-TABLE: tuple[Damage, ...] = tuple(kind for kind in DAMAGES if kind != "salt")
-"""The kinds of the table: salt is a weaker salt20."""
 LENGTHS = (8, 16, 64, 100)
 CONFIDENCE_LENGTHS = {32: 30, 8: 15, 100: 250}
 """Items, and which share of the episodes is enough."""
@@ -50,7 +48,7 @@ def main() -> None:
     parser.add_argument("--split", default="valid")
     parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=tuple(PARTS))
-    parser.add_argument("--kinds", nargs="+", choices=DAMAGES, default=TABLE)
+    parser.add_argument("--kinds", nargs="+", choices=DAMAGES, default=REPORTED_DAMAGES)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--vae", help="a checkpoint of a VAE, for the bounds")
     parser.add_argument("--processes", type=int, default=1)
@@ -183,7 +181,7 @@ def _confidence(
         images,
         episode_length=int(length),
         num_episodes=max(2, options.episodes // CONFIDENCE_LENGTHS[int(length)]),
-        kinds=TABLE,
+        kinds=REPORTED_DAMAGES,
         seed=int(length),
     )
     return _scores(model, readings)

@@ -34,6 +34,8 @@ Damage = Literal[
 """The name of a kind of damage; `damage` says what each one does."""
 DAMAGES: tuple[Damage, ...] = get_args(Damage)
 """The names of all kinds of damage."""
+REPORTED_DAMAGES: tuple[Damage, ...] = tuple(kind for kind in DAMAGES if kind != "salt")
+"""The kinds that recall is reported for: salt is a weaker salt20."""
 TRAINED_DAMAGES: tuple[Damage, ...] = ("block12", "erase12", "salt", "half")
 """The kinds that `any_damage` chooses from."""
 BLOCK = 12

@@ -104,10 +104,16 @@ def measure_denoising(
 def _scores(read: Tensor, images: Tensor) -> Tensor:
     """The error and the recognised share of each episode, (2, B)."""
     error = (read - images).abs().mean((-4, -3, -2, -1)).double()
+    return torch.stack([error, is_recognised(read, images).double().mean(-1)])
+
+
+def is_recognised(read: Tensor, images: Tensor) -> Tensor:
+    """Whether no image of the episode is nearer to a reading than its own original, (B, T).
+
+    Two equal images in an episode are both right.
+    """
     distance = torch.cdist(read.flatten(2), images.flatten(2), p=1)
-    # Two equal images in an episode are both right.
-    own = distance.diagonal(dim1=-2, dim2=-1)
-    return torch.stack([error, (own <= distance.amin(-1)).double().mean(-1)])
+    return distance.diagonal(dim1=-2, dim2=-1) <= distance.amin(-1)
 
 
 def _summary(

@@ -14,7 +14,7 @@ from kanerva.figures.results import Results
 
 
 class Entry(NamedTuple):
-    """A figure of the paper."""
+    """A figure of the paper, or one that belongs next to it."""
 
     name: str
     title: str

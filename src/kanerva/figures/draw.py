@@ -152,11 +152,12 @@ def curves_with_errors(lines: Sequence[ErrorCurve], *, x: str, y: str, log: bool
 
 
 def dots(names: Sequence[str], parts: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """Draw numbers as dots in a line for each name; the parts stand side by side.
+    """Draw plots side by side, each with a line of dots for every name.
 
     Args:
-        names: of the lines, from top to bottom.
-        parts: for the label of each horizontal axis, the numbers of each kind of dot.
+        names: the names of the lines, from top to bottom.
+        parts: a plot for each label of a horizontal axis. It has several kinds of dots, and of
+            each kind one number for each name.
 
     """
     figure = Figure(figsize=(4.2 * len(parts), 1.2 + 0.28 * len(names)), layout="constrained")

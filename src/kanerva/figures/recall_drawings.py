@@ -10,7 +10,6 @@ from kanerva.figures.results import Results
 from kanerva.rendering.image_grid import beside, image_grid
 
 MEMORY, NEAREST, HOPFIELD = "memory", "nearest stored image", "modern Hopfield network"
-SCALE = 2
 
 
 def recall_by_damage(results: Results) -> Drawn:
@@ -38,8 +37,8 @@ def recall_by_damage(results: Results) -> Drawn:
         f"The memory finds at least {found[worst].recognised:.1%} of the cues (worst: {worst}). "
         f"Behind the nearest stored image by more than 0.1 points: {', '.join(behind) or 'never'}."
     )
-    cues = {one.num_cues for one in found.values()}
-    ours = f"{' or '.join(f'{count:,}' for count in sorted(cues))} cues for each kind of damage."
+    fewest = min(one.num_episodes for one in found.values())
+    ours = f"{fewest:,} test episodes for each kind of damage."
     data = {kind: dataclasses.asdict(one) for kind, one in found.items()}
     return Drawn(draw.dots(list(found), parts), ours, data, verdict)
 
@@ -50,11 +49,11 @@ def recall_images(results: Results) -> Drawn:
     failures = results.image_rows("handwriting", "failures")
     without = [kind for kind in examples if kind not in failures]
     blank = np.zeros_like(next(iter(examples.values()))[:4])
-    beside_them = {kind: failures.get(kind, blank) for kind in examples}
+    first_failures = {kind: failures.get(kind, blank) for kind in examples}
     figure = beside(
         {
-            "written, cue, memory, nearest stored image; twice": image_grid(examples, scale=SCALE),
-            "the first failure": image_grid(beside_them, scale=SCALE),
+            "written, cue, memory, nearest stored image; twice": image_grid(examples),
+            "the first failure": image_grid(first_failures),
         }
     )
     verdict = (

@@ -12,8 +12,6 @@ from kanerva.figures.saved_json import SavedJson
 
 Rows = dict[str, NDArray[np.float64]]
 """Images (N, channels, H, W) for each label."""
-NUM_WRITTEN = 32
-"""Images in an episode of the table of damages."""
 
 
 class MissingResultError(Exception):
@@ -39,7 +37,7 @@ class Denoising:
 class Recall:
     """What came back for one kind of damage, from a memory and from two other methods."""
 
-    num_cues: int
+    num_episodes: int
     cue_error: float
     error: float
     """After the last reading."""
@@ -123,7 +121,7 @@ class Results:
             raise MissingResultError("damages in recall_report.json")
         return {
             kind: Recall(
-                num_cues=NUM_WRITTEN * row["episodes"].integer(),
+                num_episodes=row["episodes"].integer(),
                 cue_error=row["cue_error"].number(),
                 error=_numbers(row["errors"])[-1],
                 recognised=row["recognised"].number(),
