@@ -103,7 +103,7 @@ class JitterWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """A result may be nothing but rounding errors: weights are extreme compared with the noise.
+    """Weights are so large next to the noise that a result may be nothing but float64 rounding.
 
     It comes when |w|^2 / noise_var is above 1e14 and the result depends on the digits that float64
     no longer has. A variance that is read is never below `noise_var`, whatever rounding does.

@@ -120,7 +120,7 @@ class EpisodeSampler:
         )
 
     def sample(self, num_episodes: int, *, generator: torch.Generator | None = None) -> Tensor:
-        """Draw random episodes: images (B, T, channels, H, W) without their labels.
+        """Draw B random episodes of `num_items` images, (B, T, channels, H, W), without labels.
 
         Gaussian images are bytes / 256. Training adds the noise that fills the gaps between these
         values; there is none here.

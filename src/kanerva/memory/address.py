@@ -32,7 +32,7 @@ from kanerva.memory.value_checks import (
 
 
 def infer_weights(memory: MemoryState, codes: Tensor, *, noise_var: float | Tensor = 1.0) -> Tensor:
-    """Find the weights that explain given codes best: those with the lowest `energy`.
+    """Find the weights that explain codes best, in closed form: the minimum of `energy`.
 
     w = (R R' + sigma^2 I)^-1 R z = R (R' R + sigma^2 I)^-1 z, the mean of p(w | z, R) for
     w ~ N(0, I). The system is positive definite for every memory, and the smaller of the two is

@@ -37,7 +37,7 @@ from kanerva.memory.write import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
-    """What written items say about the memory, as sufficient statistics that can be added.
+    """What written items say about the memory: sums such as W' W and W' Z, which can be added.
 
     Bayes' rule multiplies likelihoods, so their exponents add. `+` merges: evidence collected in
     several places gives the memory that one writer would have made. `-` forgets exactly: it leaves

@@ -30,7 +30,7 @@ def condition_prefixes(
     code_var: Tensor | float | None = None,
     per_column: bool = False,
 ) -> MemoryState:
-    """Write an episode and keep every memory on the way: p(M | items 1 ... n) for n = 0 ... T.
+    """Write an episode and keep every memory on the way: the posteriors after 0 to T items.
 
     The evidence of the items is added up item by item, and all T + 1 posteriors come from it at
     once, by one batched factorisation. They are those of on-line writing: memory n + 1 is

@@ -27,7 +27,7 @@ from kanerva.memory.value_checks import (
 
 
 class Prediction(NamedTuple):
-    """The Gaussian that a memory predicts for each code: N(mean, var I). See `predict`.
+    """The Gaussian N(mean, var I) of each code: mean (..., T, C), one variance each, (..., T).
 
     It is a pair, `mean, var = predict(...)`. The shapes differ: one variance belongs to all C
     entries of a code. So `Normal(mean, var.sqrt())` is wrong; use `distribution`.

@@ -28,7 +28,7 @@ from kanerva.memory.value_checks import (
 
 
 class MemoryState:
-    """A memory: the matrix normal distribution p(M) = MN(R, U, I) over K x C matrices M.
+    """A memory, p(M) = MN(R, U, I): a value that `condition` makes and that never changes.
 
     R is the mean, U is the covariance between rows, and columns are independent (section 3.1). A
     state is immutable: writing returns a new one. `mean` and `cov` come back in the dtype they were

@@ -8,7 +8,7 @@ from kanerva.errors import KanervaError
 
 
 class Bound(NamedTuple):
-    """The negative bound of each episode as named terms in nats per item, and its memory's cost.
+    """The terms of the negative bound in nats per item, and KL(M) / T, which is not part of it.
 
     Each term is (B,): the mean over the T items of an episode. Lower is better. A
     VAE has no address code, so its `kl_address` is zero. This is a plain tuple of results: terms
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
         return self.reconstruction + self.kl_address + self.kl_code
 
     def weighted(self, kl_weight: Tensor | float) -> Tensor:
-        """The loss of each episode, (B,): the bound with a weight on its KL terms, and extras.
+        """The loss of each episode, (B,): the bound with weighted KL terms, plus any `extra_loss`.
 
         Args:
             kl_weight: a number, below 1 while training starts.

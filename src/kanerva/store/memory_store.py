@@ -24,7 +24,7 @@ from kanerva.store.writing import ItemFacts, novelty_of, write_all
 
 
 class MemoryStore(StoreFolder):
-    """Named memories in a folder. `kanerva.open(path)` makes one.
+    """Named memories on disk, in one folder. `kanerva.open(path)` makes one.
 
     A memory holds images, with a trained model, or vectors, without training. What was written is
     on disk when `write` returns; a crash or `kill -9` loses nothing that returned. Many processes
@@ -213,7 +213,7 @@ class MemoryStore(StoreFolder):
         verify: bool = False,
         purge: bool = True,
     ) -> Receipt:
-        """Delete items exactly: the memory is then as if they had never been written.
+        """Delete items of a memory as if they had never been written, and return the receipt.
 
         Args:
             name: the memory.

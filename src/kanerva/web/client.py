@@ -184,7 +184,7 @@ class Client:
         return Reading(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
     def forget(self, name: str, ids: Sequence[str]) -> Receipt:
-        """Delete items exactly: the memory is then as if they had never been written.
+        """Delete items of a memory as if they had never been written, and return the receipt.
 
         Args:
             name: the memory.

@@ -111,7 +111,7 @@ class RowCovariance(ABC):
     def posterior_from_items(
         self, weights: Tensor, noise_var: Tensor, whitened_cross: Tensor
     ) -> Self:
-        """The covariance U' after writing T items, from their weights and noise (eq:update-last).
+        """The covariance U' after writing T items, from what `condition` knows (eq:update-last).
 
         The items come in two forms, and each representation uses the one it needs:
         U'^-1 = U^-1 + W' N^-1 W, and U' = U - V' V.
@@ -197,7 +197,7 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def repeat_for_columns(self, num_columns: int) -> Self:
-        """The same covariance for each column of a memory, as one more leading dimension.
+        """One copy of the covariance for each of the C columns, which may then become different.
 
         Args:
             num_columns: the code size C.
