@@ -200,3 +200,8 @@ def test_equation_table_names_what_exists():
             assert re.search(rf"(?:def|class) {last}\b|^\s*{last}\b ?[:=]", source, re.MULTILINE), (
                 f"{member} in {name}"
             )
+    options = re.findall(r"`(\w+)(?: = [^`]+)?` in `((?:\w+/)+\w+\.py)`", EQUATIONS)
+    assert len(options) >= 5
+    for option, name in options:
+        source = (ROOT / "src" / "kanerva" / name).read_text()
+        assert re.search(rf"^ +{option}: |^def {option}\b", source, re.MULTILINE), f"{option} in {name}"
