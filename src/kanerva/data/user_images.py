@@ -42,7 +42,7 @@ def read_images(
     image_shape: tuple[int, int, int] = (1, 28, 28),
     binary: bool = True,
 ) -> Tensor:
-    """Read image files, and folders of them, as a model wants them.
+    """Read image files, and folders of them, into one tensor that a model can write.
 
     Each image is cut to its middle square and resized. For a binary model, the border of the image
     tells its background, and everything that stands out clearly from that becomes ink. Omniglot's

@@ -111,7 +111,7 @@ class KanervaMachine(MemoryModel[MemoryState]):
 
     @inference
     def address_images(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Where `write` puts images and what it writes there: means of q(y|x) and q(z|x).
+        """The weights and codes that `write` uses for images, from the means of q(y|x) and q(z|x).
 
         Args:
             images: (..., T, channels, H, W) between 0 and 1.

@@ -230,7 +230,7 @@ class SparseMemory(BitCounters):
         return num_active.reshape(data.shape[:-1])
 
     def read(self, cues: Tensor, *, num_readings: int = 1, steps: bool = False) -> SparseReadResult:
-        """Read what the memory holds for cues: x = 1 where sum_k w_k M_k > 0 (app:review).
+        """Read bits for cues, 1 where sum_k w_k M_k > 0 (app:review), and return the sums, too.
 
         With more than one reading, what was read becomes the next cue.
 

@@ -86,7 +86,9 @@ class MemoryStore(StoreFolder):
         skip_below: float | None = None,
         show_progress: bool = False,
     ) -> Written:
-        """Write items. Each batch is on disk, whole or not at all, before the next one is read.
+        """Write images or vectors, and return their ids.
+
+        Each batch is on disk, whole or not at all, before the next one is read.
 
         Args:
             name: the memory.
@@ -164,7 +166,7 @@ class MemoryStore(StoreFolder):
         return reading_of(answer, threshold=threshold, dtype=memory.dtype)
 
     def novelty(self, name: str, items: Items, *, now: float | None = None) -> Tensor:
-        """How much a memory would learn from items, before they are written.
+        """How much a memory would learn from each item, in nats, if it were written.
 
         Args:
             name: the memory.
@@ -185,7 +187,9 @@ class MemoryStore(StoreFolder):
     def attribute(
         self, name: str, cues: Items, *, num_readings: int | None = None, now: float | None = None
     ) -> list[Attribution]:
-        """Which written items produced the readings of cues. Needs a ledger.
+        """Split the reading of each cue into the parts that items and the prior gave to it.
+
+        Needs a ledger.
 
         Args:
             name: the memory.
@@ -263,7 +267,7 @@ class MemoryStore(StoreFolder):
         return forget_ids(memory, ids, verify=verify, purge=purge)
 
     def merge(self, name: str, sources: Sequence[str | Path]) -> str:
-        """Merge memories into one: the result is the same as if one process had written all.
+        """Merge other memories into a named one, exactly, and return the checksum of its new state.
 
         Args:
             name: the memory to merge into.

@@ -124,7 +124,7 @@ class Client:
         ids: Sequence[str] | None = None,
         labels: Sequence[str | None] | None = None,
     ) -> Written:
-        """Write images, 64 in one request. What was written is kept when this returns.
+        """Write images, 64 in one request, and return their ids. All are kept when this returns.
 
         Args:
             name: the memory.
@@ -184,7 +184,7 @@ class Client:
         return Reading(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
     def forget(self, name: str, ids: Sequence[str]) -> Receipt:
-        """Delete items of a memory as if they had never been written, and return the receipt.
+        """Delete items by their ids, as if they had never been written, and return the receipt.
 
         Args:
             name: the memory.
@@ -199,7 +199,7 @@ class Client:
         return self._connection.ask(read, "DELETE", f"{_path(name)}/items?{query}")
 
     def merge(self, name: str, sources: Sequence[str]) -> str:
-        """Merge memories of the server into one of them.
+        """Merge other memories of the server into a named one, and return its new checksum.
 
         Args:
             name: the memory to merge into.

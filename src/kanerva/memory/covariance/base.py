@@ -138,7 +138,7 @@ class RowCovariance(ABC):
 
     @abstractmethod
     def posterior_from_gram(self, gram: Tensor, posterior_root: Tensor) -> Self:
-        """The covariance U' after writing items that are given as sufficient statistics.
+        """The covariance U' after writing, where `condition` has solved a K x K system of sums.
 
         The statistics come in two forms, and each representation uses the one it needs.
 

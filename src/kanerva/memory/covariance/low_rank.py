@@ -22,13 +22,13 @@ from kanerva.memory.value_checks import (
 
 @dataclass(frozen=True, eq=False)
 class LowRankCovariance(RowCovariance):
-    """A row covariance with U^-1 = diag(1 / variances) + F F': K (rank + 1) numbers.
+    """A covariance with U^-1 = diag(1 / variances) + F F', exact for up to `rank` items.
 
     The low-rank part is in the inverse because writing adds to the inverse: an item with weights w
     appends the column w / sigma to F. U stays positive definite when columns are dropped. By the
     Woodbury identity, U is diag(variances) minus a matrix of the same rank.
 
-    It is exact until more than `rank` items are written. After that it is an approximation: the
+    It holds K (rank + 1) numbers. It is exact until more than `rank` items are written. After that it is an approximation: the
     directions about which the memory knows least (in units of the prior's deviation) leave F, and
     their diagonal moves into `variances`. The mean is updated before anything is dropped.
 
