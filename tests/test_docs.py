@@ -204,4 +204,5 @@ def test_equation_table_names_what_exists():
     assert len(options) >= 5
     for option, name in options:
         source = (ROOT / "src" / "kanerva" / name).read_text()
-        assert re.search(rf"^ +{option}: |^def {option}\b", source, re.MULTILINE), f"{option} in {name}"
+        is_there = re.search(rf"^ +{option}: |^def {option}\b", source, re.MULTILINE)
+        assert is_there, f"{option} in {name}"

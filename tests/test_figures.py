@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from kanerva.errors import KanervaError
 from kanerva.figures.catalogue import CATALOGUE
 from kanerva.figures.page import make_figures
+from kanerva.figures.recall_drawings import recall_by_damage
 from kanerva.figures.results import MissingResultError, Results
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -180,6 +182,32 @@ def test_images_of_the_papers_settings_are_drawn(tmp_path):
         with Image.open(out / f"{name}.png") as picture:
             widths[name] = picture.width
     assert widths["memory-denoising-paper"] > 1.9 * widths["memory-denoising"]
+
+
+def test_recall_is_drawn_next_to_looking_images_up(tmp_path):
+    """Each number under its own name, the last reading's error, and where the memory is behind."""
+    ahead = {
+        **{"episodes": 7, "cue_error": 0.2, "errors": [0.05, 0.04], "recognised": 0.9876},
+        **{"nearest_error": 0.1, "nearest_recognised": 0.5},
+        **{"hopfield_error": 0.12, "hopfield_recognised": 0.45},
+    }
+    behind = {**ahead, "recognised": 0.99, "nearest_recognised": 1.0}
+    report = {"damages": {"what": {}, "half": ahead, "line": behind}}
+    (tmp_path / "recall_report.json").write_text(json.dumps(report))
+    drawn = recall_by_damage(Results.load(tmp_path))
+    assert drawn.verdict == (
+        "The memory finds 98.76% of the cues or more (worst: half). "
+        "Behind the nearest stored image by more than 0.1 points: line (1.00 points)."
+    )
+    assert isinstance(drawn.figure, Figure)
+    shares, errors = drawn.figure.axes
+    found = [np.asarray(line.get_xdata()).tolist() for line in shares.get_lines()]
+    assert found == [[98.76, 99.0], [50.0, 100.0], [45.0, 45.0]]
+    found = [np.asarray(line.get_xdata()).tolist() for line in errors.get_lines()]
+    assert found == [[0.04, 0.04], [0.1, 0.1], [0.12, 0.12], [0.2, 0.2]]
+    assert [text.get_text() for text in shares.get_yticklabels()] == ["half", "line"]
+    legend = [text.get_text() for text in drawn.figure.legends[0].get_texts()]
+    assert legend == ["memory", "nearest stored image", "modern Hopfield network", "the cue itself"]
 
 
 def test_titles_and_verdicts_are_in_the_pictures(made):

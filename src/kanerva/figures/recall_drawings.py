@@ -34,7 +34,7 @@ def recall_by_damage(results: Results) -> Drawn:
     ]
     worst = min(found, key=lambda kind: found[kind].recognised)
     verdict = (
-        f"The memory finds at least {found[worst].recognised:.1%} of the cues (worst: {worst}). "
+        f"The memory finds {found[worst].recognised:.2%} of the cues or more (worst: {worst}). "
         f"Behind the nearest stored image by more than 0.1 points: {', '.join(behind) or 'never'}."
     )
     fewest = min(one.num_episodes for one in found.values())
