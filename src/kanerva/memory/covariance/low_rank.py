@@ -28,9 +28,10 @@ class LowRankCovariance(RowCovariance):
     appends the column w / sigma to F. U stays positive definite when columns are dropped. By the
     Woodbury identity, U is diag(variances) minus a matrix of the same rank.
 
-    It holds K (rank + 1) numbers. It is exact until more than `rank` items are written. After that it is an approximation: the
-    directions about which the memory knows least (in units of the prior's deviation) leave F, and
-    their diagonal moves into `variances`. The mean is updated before anything is dropped.
+    It holds K (rank + 1) numbers. It is exact until more than `rank` items are written. After that
+    it is an approximation: the directions about which the memory knows least (in units of the
+    prior's deviation) leave F, and their diagonal moves into `variances`. The mean is updated
+    before anything is dropped.
 
     Writing and reading need no more memory than that. `dense`, `fill`, `memory_kl` and
     `sample_memory` form the whole U.
