@@ -27,7 +27,7 @@ def condition(
     chunk: int | None = None,
     per_column: bool = False,
 ) -> MemoryState:
-    """Write an episode: the exact posterior p(M | W, Z) of the memory.
+    """Write an episode: the posterior p(M | W, Z) of the memory, exact with a full covariance.
 
     This is eq:update-first to eq:update-last (section 3.3, derived in appendix E, sec:bayes):
 

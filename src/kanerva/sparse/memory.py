@@ -19,7 +19,7 @@ from kanerva.sparse.sizes import Sizes
 
 
 class SparseMemory(BitCounters):
-    """Kanerva's sparse distributed memory: K fixed addresses, each with a counter for every bit.
+    """Kanerva's sparse distributed memory: K given addresses, each with a counter for every bit.
 
     Writing adds a pattern, as +1 and -1, to the counters of every address within `radius` bits of
     it. Reading adds up the counters of the addresses within `radius` bits of a cue (Kanerva 1988;

@@ -86,7 +86,7 @@ class MemoryStore(StoreFolder):
         skip_below: float | None = None,
         show_progress: bool = False,
     ) -> Written:
-        """Write images or vectors, and return their ids.
+        """Write images or vectors, and return their ids and counts.
 
         Each batch is on disk, whole or not at all, before the next one is read.
 

@@ -124,7 +124,7 @@ class Client:
         ids: Sequence[str] | None = None,
         labels: Sequence[str | None] | None = None,
     ) -> Written:
-        """Write images, 64 in one request, and return their ids. All are kept when this returns.
+        """Write images, 64 in one request; all are kept when this returns their ids and count.
 
         Args:
             name: the memory.
